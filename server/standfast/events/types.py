@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 
-class Shape(BaseModel):
+class Shape(BaseModel, frozen=True):
     """Frozen, camelCase in JSON, snake_case in Python; unknown fields are ignored on reading (forward compatible)."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
 
-class Fact(Shape):
+class Fact(Shape, frozen=True):
     """One thing that happened. `durable` says whether a promise or a side effect rests on it (FULL) or not (NORMAL)."""
 
     durable: ClassVar[bool] = True

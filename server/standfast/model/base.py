@@ -1,4 +1,4 @@
-"""What a model is to the rest: a request in, a stream of text and one whole reply out, or one typed error (R1.4, reliability.md §4).
+"""What a model is to the rest: a request in, a stream of text and one whole reply out, or one typed error (reliability.md §4).
 
 A `Completed` is only yielded for a stream that ended properly; whether its tool calls may be carried out is said by
 `calls`, which are there only if `stop_reason` is `tool_use`, each block was closed and its raw JSON parsed strictly.
