@@ -32,24 +32,24 @@ class Fact(Shape, frozen=True):
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-class TextContent(Shape):
+class TextContent(Shape, frozen=True):
     kind: Literal["text"] = "text"
     text: str
 
 
-class ErrorInfo(Shape):
+class ErrorInfo(Shape, frozen=True):
     reason: str
     message: str
 
 
-class Usage(Shape):
+class Usage(Shape, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_input_tokens: int = 0
     cache_creation_input_tokens: int = 0
 
 
-class ChangedFile(Shape):
+class ChangedFile(Shape, frozen=True):
     """A file that a call touches or touched. `diff` is unified text for people; ids of blobs are for diff/get and undo."""
 
     uri: str
@@ -60,7 +60,7 @@ class ChangedFile(Shape):
     after_blob: str | None = None
 
 
-class SeenFile(Shape):
+class SeenFile(Shape, frozen=True):
     """What the model now knows of a file: relative path, content version, whole or in part (R11.2). None = no such file."""
 
     path: str
@@ -70,7 +70,7 @@ class SeenFile(Shape):
     """The text as seen, for the three-way merge's base (stored when the file is small enough)."""
 
 
-class Intent(Shape):
+class Intent(Shape, frozen=True):
     """What a call is about to do, recorded before it does it (R4.4). Each tool owns the meaning of its kind.
 
     kind `file`: path, uri, change, before/after versions, inode, blobs, temp name, modes.
@@ -89,7 +89,7 @@ SETTLED: frozenset[str] = frozenset({"applied", "not_applied", "finished"})
 """Verdicts that settle a call: a `tool_result {recovered: true}` follows."""
 
 
-class Target(Shape):
+class Target(Shape, frozen=True):
     """One thing a call acts on and what became of it: a file (`uri`) or a command (`command`)."""
 
     uri: str | None = None
@@ -100,7 +100,7 @@ class Target(Shape):
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 
-class SessionCreated(Fact):
+class SessionCreated(Fact, frozen=True):
     type: Literal["session_created"] = "session_created"
     workspace_uri: str
     title: str = ""
@@ -113,7 +113,7 @@ class SessionCreated(Fact):
     """Where an imported or forked session comes from."""
 
 
-class SessionUpdated(Fact):
+class SessionUpdated(Fact, frozen=True):
     type: Literal["session_updated"] = "session_updated"
     title: str | None = None
     status: Literal["active", "completed", "archived"] | None = None
@@ -122,21 +122,21 @@ class SessionUpdated(Fact):
     queue_held: bool | None = None
 
 
-class SessionRebound(Fact):
+class SessionRebound(Fact, frozen=True):
     type: Literal["session_rebound"] = "session_rebound"
     workspace_uri: str
     from_uri: str
     identity: dict[str, Any] = Field(default_factory=dict)
 
 
-class SessionArchived(Fact):
+class SessionArchived(Fact, frozen=True):
     type: Literal["session_archived"] = "session_archived"
 
 
 # -- messages and the queue -------------------------------------------------------------------------------------------
 
 
-class MessageQueued(Fact):
+class MessageQueued(Fact, frozen=True):
     type: Literal["message_queued"] = "message_queued"
     message_id: str
     client_message_id: str
@@ -144,7 +144,7 @@ class MessageQueued(Fact):
     content: list[TextContent]
 
 
-class MessageEdited(Fact):
+class MessageEdited(Fact, frozen=True):
     """A queued message got another text or another place (`position` from 0)."""
 
     type: Literal["message_edited"] = "message_edited"
@@ -153,13 +153,13 @@ class MessageEdited(Fact):
     position: int | None = None
 
 
-class MessageDequeued(Fact):
+class MessageDequeued(Fact, frozen=True):
     type: Literal["message_dequeued"] = "message_dequeued"
     message_id: str
     reason: Literal["started", "removed"]
 
 
-class UserMessage(Fact):
+class UserMessage(Fact, frozen=True):
     type: Literal["user_message"] = "user_message"
     message_id: str
     client_message_id: str
@@ -170,7 +170,7 @@ class UserMessage(Fact):
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 
-class RunStarted(Fact):
+class RunStarted(Fact, frozen=True):
     type: Literal["run_started"] = "run_started"
     worker_id: str
     boot_id: str
@@ -178,14 +178,14 @@ class RunStarted(Fact):
     resumes_run_id: str | None = None
 
 
-class RunFinished(Fact):
+class RunFinished(Fact, frozen=True):
     type: Literal["run_finished"] = "run_finished"
     status: Literal["succeeded", "failed", "cancelled", "interrupted"]
     error: ErrorInfo | None = None
     usage: Usage = Usage()
 
 
-class ModelRequest(Fact):
+class ModelRequest(Fact, frozen=True):
     """Stands right before each request: the context freezes here what the model is told (design.md "The model's messages")."""
 
     type: Literal["model_request"] = "model_request"
@@ -193,7 +193,7 @@ class ModelRequest(Fact):
     model: str
 
 
-class AssistantChunk(Fact):
+class AssistantChunk(Fact, frozen=True):
     durable: ClassVar[bool] = False
     type: Literal["assistant_chunk"] = "assistant_chunk"
     attempt: int
@@ -202,7 +202,7 @@ class AssistantChunk(Fact):
     text: str
 
 
-class AssistantMessage(Fact):
+class AssistantMessage(Fact, frozen=True):
     type: Literal["assistant_message"] = "assistant_message"
     blocks: list[dict[str, Any]]
     """The Messages API's own content blocks, thinking blocks byte for byte."""
@@ -210,7 +210,7 @@ class AssistantMessage(Fact):
     usage: Usage = Usage()
 
 
-class ModelErrorHappened(Fact):
+class ModelErrorHappened(Fact, frozen=True):
     type: Literal["model_error"] = "model_error"
     attempt: int
     reason: str
@@ -222,7 +222,7 @@ class ModelErrorHappened(Fact):
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
-class ToolCall(Fact):
+class ToolCall(Fact, frozen=True):
     type: Literal["tool_call"] = "tool_call"
     call_id: str
     provider_call_id: str
@@ -230,7 +230,7 @@ class ToolCall(Fact):
     args: dict[str, Any]
 
 
-class PermissionRequested(Fact):
+class PermissionRequested(Fact, frozen=True):
     type: Literal["permission_requested"] = "permission_requested"
     call_id: str
     digest: str
@@ -240,7 +240,7 @@ class PermissionRequested(Fact):
     sandbox: str = "none"
 
 
-class PermissionResolved(Fact):
+class PermissionResolved(Fact, frozen=True):
     type: Literal["permission_resolved"] = "permission_resolved"
     call_id: str
     decision: Literal["allow", "deny", "allowSession", "expired"]
@@ -250,7 +250,7 @@ class PermissionResolved(Fact):
     """With `allowSession`: what is allowed from now on in this session."""
 
 
-class ToolStarted(Fact):
+class ToolStarted(Fact, frozen=True):
     """Durable before the effect (R4.4)."""
 
     type: Literal["tool_started"] = "tool_started"
@@ -260,7 +260,7 @@ class ToolStarted(Fact):
     sandbox: str = "none"
 
 
-class ToolOutput(Fact):
+class ToolOutput(Fact, frozen=True):
     durable: ClassVar[bool] = False
     type: Literal["tool_output"] = "tool_output"
     call_id: str
@@ -268,7 +268,7 @@ class ToolOutput(Fact):
     text: str
 
 
-class ToolResult(Fact):
+class ToolResult(Fact, frozen=True):
     type: Literal["tool_result"] = "tool_result"
     call_id: str
     status: Literal["ok", "error", "denied", "cancelled"]
@@ -283,7 +283,7 @@ class ToolResult(Fact):
     """FILE_CHANGED, FILE_NOT_READ, PATCH_CONFLICT, …"""
 
 
-class ToolRecovery(Fact):
+class ToolRecovery(Fact, frozen=True):
     type: Literal["tool_recovery"] = "tool_recovery"
     call_id: str
     status: RecoveryStatus
@@ -291,7 +291,7 @@ class ToolRecovery(Fact):
     evidence: str = ""
 
 
-class RecoveryResolved(Fact):
+class RecoveryResolved(Fact, frozen=True):
     type: Literal["recovery_resolved"] = "recovery_resolved"
     call_id: str
     action: Literal["keep", "complete", "undo", "dismiss", "verify", "stop", "removeLock"]
@@ -303,7 +303,7 @@ class RecoveryResolved(Fact):
 # -- conflicts --------------------------------------------------------------------------------------------------------
 
 
-class HunkState(Shape):
+class HunkState(Shape, frozen=True):
     index: int
     state: Literal["applied", "pending", "conflict"]
     reason: str | None = None
@@ -311,7 +311,7 @@ class HunkState(Shape):
     candidate_lines: list[int] | None = None
 
 
-class Conflict(Shape):
+class Conflict(Shape, frozen=True):
     """A refused write (R11.4): what the model saw (base), what is there (current), what it wanted (proposed)."""
 
     uri: str
@@ -329,13 +329,13 @@ class Conflict(Shape):
     """What the call wanted for this file, in the words of `files/` (so that it can be re-evaluated later)."""
 
 
-class ConflictRaised(Conflict, Fact):
+class ConflictRaised(Conflict, Fact, frozen=True):
     type: Literal["conflict_raised"] = "conflict_raised"
     conflict_id: str
     call_id: str
 
 
-class ConflictResolved(Fact):
+class ConflictResolved(Fact, frozen=True):
     type: Literal["conflict_resolved"] = "conflict_resolved"
     conflict_id: str
     action: str
@@ -347,29 +347,29 @@ class ConflictResolved(Fact):
 # -- task state -------------------------------------------------------------------------------------------------------
 
 
-class PlanStep(Shape):
+class PlanStep(Shape, frozen=True):
     text: str
     status: Literal["pending", "in_progress", "completed"]
 
 
-class PlanUpdated(Fact):
+class PlanUpdated(Fact, frozen=True):
     type: Literal["plan_updated"] = "plan_updated"
     goal: str = ""
     steps: list[PlanStep]
 
 
-class GoalUpdated(Fact):
+class GoalUpdated(Fact, frozen=True):
     type: Literal["goal_updated"] = "goal_updated"
     goal: dict[str, Any] | None
 
 
-class SummaryCreated(Fact):
+class SummaryCreated(Fact, frozen=True):
     type: Literal["summary_created"] = "summary_created"
     through_seq: int
     text: str
 
 
-class UnknownFact(Fact):
+class UnknownFact(Fact, frozen=True):
     """An event type of a later release: kept and passed on, never dropped."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
