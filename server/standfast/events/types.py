@@ -238,6 +238,8 @@ class PermissionRequested(Fact, frozen=True):
     files: list[ChangedFile] = Field(default_factory=list[ChangedFile])
     risks: list[str] = Field(default_factory=list[str])
     sandbox: str = "none"
+    allow_key: str | None = None
+    """What `allowSession` would allow."""
 
 
 class PermissionResolved(Fact, frozen=True):

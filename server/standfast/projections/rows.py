@@ -71,6 +71,7 @@ class CallRow:
     files: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """ChangedFile objects, of the permission until there is a result, then of the result."""
     risks: list[str] = field(default_factory=list[str])
+    allow_key: str | None = None
     sandbox: str = "none"
     intents: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     operation_id: str | None = None

@@ -113,6 +113,10 @@ class Store(Protocol):
         status: str | None = None,
     ) -> Statistics: ...
 
+    async def resuming_run(self, run_id: str) -> RunRow | None:
+        """The run that resumes this one (`resumes_run_id`), by index; the newest, None if there is none."""
+        ...
+
     async def unfinished_runs(self) -> list[RunRow]:
         """Status `running`, in all sessions, by index (R7.1)."""
         ...

@@ -1,0 +1,226 @@
+"""What the model is told: a fold from events to the Messages API's messages (R1.4, R9.4). Pure.
+
+For every prefix of every log the result is a request that the API accepts: each tool_use is answered right after its message,
+once, first; ids are unique; thinking blocks are untouched; roles alternate.
+
+The fold *freezes* at each `model_request`: what was open then (a call without a result, news for `<recovery>`) was told then, and
+later requests say it in the same words at the same place. What becomes known afterwards is told at the tail. So the prefix of
+consecutive requests is stable (prompt cache) and the model is never told two stories about one call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import Any
+
+from standfast.events.types import (
+    AssistantMessage,
+    ConflictResolved,
+    Fact,
+    ModelRequest,
+    RecoveryResolved,
+    RunFinished,
+    RunStarted,
+    ToolCall,
+    ToolRecovery,
+    ToolResult,
+    ToolStarted,
+    UserMessage,
+)
+from standfast.run import told
+
+Block = dict[str, Any]
+Message = dict[str, Any]
+
+TYPES = (
+    "user_message", "assistant_message", "model_request", "run_started", "run_finished", "tool_call", "tool_started",
+    "tool_result", "tool_recovery", "recovery_resolved", "conflict_resolved",
+)  # fmt: skip
+"""The events that matter here; streamed chunks and output need not be read."""
+
+_GOOD_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+GO_ON = "Go on."
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool_use that the model made, and what it was told of it."""
+
+    use_id: str
+    provider_id: str
+    tool: str
+    call_id: str | None = None
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    started: bool = False
+    result: ToolResult | None = None
+    recovery: ToolRecovery | None = None
+    resolution: RecoveryResolved | None = None
+    answered: bool = False
+    """Its tool_result stands in a frozen message."""
+
+
+class Context:
+    """The fold. `add` events in order, then `messages()`; it can go on with further events afterwards.
+
+    `summary` tells what came before (R6.2): then only events after its `through_seq` are added.
+    """
+
+    def __init__(self, summary: str | None = None) -> None:
+        self._messages: list[Message] = []
+        self._text: list[str] = [] if summary is None else [told.summary(summary)]
+        self._news: list[str] = []
+        self._open: list[_Call] = []
+        self._calls: dict[str, _Call] = {}
+        self._ids: set[str] = set()
+        self._last_failure: RunFinished | None = None
+        self.last_seq = 0
+
+    def add(self, fact: Fact, seq: int = 0) -> None:
+        """Take one event. Unknown and irrelevant ones are ignored."""
+        self.last_seq = max(self.last_seq, seq)
+        self._take(fact)
+
+    def messages(self) -> list[Message]:
+        """The messages of a request that is made now. Leaves the fold as it is."""
+        frozen = list(self._messages)
+        self._freeze_into(frozen)
+        return frozen
+
+    # -- cases ----------------------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _take(self, fact: Fact) -> None:
+        """What an event means for the model; most mean nothing."""
+
+    @_take.register
+    def _user_message(self, fact: UserMessage) -> None:
+        self._text.extend(part.text for part in fact.content if part.text.strip())
+
+    @_take.register
+    def _model_request(self, fact: ModelRequest) -> None:
+        self._freeze()
+
+    @_take.register
+    def _assistant_message(self, fact: AssistantMessage) -> None:
+        self._freeze()
+        blocks = [copy for block in fact.blocks if (copy := self._assistant_block(block)) is not None]
+        if any(block["type"] in ("text", "tool_use") for block in blocks):
+            self._messages.append({"role": "assistant", "content": blocks})
+
+    def _assistant_block(self, block: Block) -> Block | None:
+        match block.get("type"):
+            case "text":
+                return {"type": "text", "text": block["text"]} if str(block.get("text", "")).strip() else None
+            case "thinking":
+                return block if block.get("signature") and block.get("thinking") else None
+            case "redacted_thinking":
+                return block if block.get("data") else None
+            case "tool_use":
+                call = self._new_use(block)
+                return {"type": "tool_use", "id": call.use_id, "name": block["name"], "input": block.get("input") or {}}
+            case _:
+                return None
+
+    def _new_use(self, block: Block) -> _Call:
+        """The provider's id where it can be sent; else one of our own (providers repeat ids)."""
+        provider_id = str(block.get("id", ""))
+        use_id = provider_id if _GOOD_ID.match(provider_id) else "call"
+        base, n = use_id, 1
+        while use_id in self._ids:
+            n += 1
+            use_id = f"{base[:56]}_r{n}"
+        self._ids.add(use_id)
+        call = _Call(use_id, provider_id, str(block["name"]))
+        self._open.append(call)
+        return call
+
+    @_take.register
+    def _tool_call(self, fact: ToolCall) -> None:
+        for call in self._open:
+            if call.call_id is None and call.provider_id == fact.provider_call_id:
+                call.call_id, call.args = fact.call_id, fact.args
+                self._calls[fact.call_id] = call
+                return
+
+    @_take.register
+    def _tool_started(self, fact: ToolStarted) -> None:
+        if call := self._calls.get(fact.call_id):
+            call.started = True
+
+    @_take.register
+    def _tool_result(self, fact: ToolResult) -> None:
+        call = self._calls.get(fact.call_id)
+        if call is None or call.result is not None:
+            return
+        call.result = fact
+        if call.answered:
+            self._news.append(told.late_result(call.tool, call.use_id, fact))
+
+    @_take.register
+    def _tool_recovery(self, fact: ToolRecovery) -> None:
+        call = self._calls.get(fact.call_id)
+        if call is None:
+            return
+        call.recovery = fact
+        if call.answered and fact.status != "uncertain":
+            self._news.append(told.verdict_line(call.tool, call.use_id, call.args, fact, call.resolution))
+
+    @_take.register
+    def _recovery_resolved(self, fact: RecoveryResolved) -> None:
+        call = self._calls.get(fact.call_id)
+        if call is None:
+            return
+        call.resolution = fact
+        if call.answered:
+            self._news.append(told.resolution_line(call.tool, call.use_id, fact))
+
+    @_take.register
+    def _conflict_resolved(self, fact: ConflictResolved) -> None:
+        if line := told.conflict_line(fact):
+            self._news.append(line)
+
+    @_take.register
+    def _run_finished(self, fact: RunFinished) -> None:
+        self._last_failure = fact if fact.status != "succeeded" else None
+
+    @_take.register
+    def _run_started(self, fact: RunStarted) -> None:
+        """The end of the run before is news, if it was not a good one; `<recovery>` is told once, here."""
+        if self._last_failure is not None:
+            self._news[:0] = told.run_end(self._last_failure, _uncertain(self._open))
+            self._last_failure = None
+
+    # -- freezing -------------------------------------------------------------------------------------------------
+
+    def _freeze(self) -> None:
+        self._freeze_into(self._messages)
+        for call in self._open:
+            call.answered = True
+        self._open, self._news, self._text = [], [], []
+
+    def _freeze_into(self, messages: list[Message]) -> None:
+        """Append (or extend) the user message that answers what is open and says what is new."""
+        blocks: list[Block] = [
+            told.result_block(c.use_id, c.started, c.result, c.recovery, c.resolution) for c in self._open
+        ]
+        if self._news:
+            blocks.append({"type": "text", "text": told.recovery_block(self._news)})
+        blocks.extend({"type": "text", "text": text} for text in self._text)
+        if messages and messages[-1]["role"] == "user":
+            if blocks:
+                last = messages.pop()
+                messages.append({"role": "user", "content": [*last["content"], *blocks]})
+            return
+        messages.append({"role": "user", "content": blocks or [{"type": "text", "text": GO_ON}]})
+
+
+def _uncertain(calls: Iterable[_Call]) -> list[str]:
+    """One line for each open call that `<recovery>` must name: started, outcome lost (settled by verdict or not)."""
+    return [
+        told.verdict_line(call.tool, call.use_id, call.args, call.recovery, call.resolution)
+        for call in calls
+        if call.recovery is not None
+    ]

@@ -1,0 +1,32 @@
+"""Whether a planned call goes through, is asked, or is refused: a decision over values, without reading shell text (R11, design.md "Session modes"). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Literal
+
+from standfast.tools.base import Plan
+
+Decision = Literal["allow", "ask", "deny"]
+
+
+def decide(mode: str, plan: Plan, allowed: Set[str], *, untrusted: bool = False) -> Decision:
+    """What becomes of a plan in a session's mode.
+
+    `plan` reads only · `ask` asks for every write and command · `edit` lets edits of the workspace through · `auto` commands too.
+    `allowed` holds what the person allowed for the session, as exact keys. A plan with risks is asked in every mode: the person
+    sees each risk by name, and no earlier answer covers it. `untrusted`: the editor declared the folder so; then at most `ask`.
+    """
+    if untrusted and mode not in ("plan", "ask"):
+        mode = "ask"
+    if plan.effect == "read":
+        return "ask" if plan.risks else "allow"
+    if mode == "plan":
+        return "deny"
+    if plan.risks:
+        return "ask"
+    if plan.allow_key is not None and plan.allow_key in allowed:
+        return "allow"
+    if mode == "auto" or (mode == "edit" and plan.effect == "edit"):
+        return "allow"
+    return "ask"
