@@ -319,6 +319,12 @@ _TABLE = (
         results.EmptyResult,
         "Store the key of a model's service, readable by this user only; null removes it.",
     ),
+    _ask(
+        "daemon/status",
+        params.EmptyParams,
+        results.DaemonStatusResult,
+        "The daemon about itself. Reads nothing outside; for the command line and `:checkhealth`.",
+    ),
     # -- from the daemon --
     Method(
         "standfast/permission/request",

@@ -17,6 +17,10 @@ from standfast.protocol.objects import (
 )
 
 
+class EmptyParams(Wire, frozen=True):
+    """`{}`: nothing to say."""
+
+
 class SessionListParams(Wire, frozen=True):
     """Without `status`, archived sessions are left out. `query` looks in titles."""
 

@@ -10,6 +10,7 @@ from standfast.protocol.objects import (
     ChangedFile,
     Conflict,
     Damage,
+    Degraded,
     Event,
     FileDiff,
     Goal,
@@ -165,6 +166,21 @@ class WorkspaceFilesResult(Wire, frozen=True):
     """Best match first."""
 
     files: list[WorkspaceFile]
+
+
+class DaemonStatusResult(Wire, frozen=True):
+    """What `standfast daemon status` shows. `clients`: connections without the asking one; `runs`: running ones."""
+
+    running: Literal[True] = True
+    pid: int
+    socket: str
+    version: str
+    protocol_version: int
+    store: str
+    base_url: str
+    clients: int
+    runs: int
+    degraded: list[Degraded]
 
 
 class PermissionAnswer(Wire, frozen=True):
