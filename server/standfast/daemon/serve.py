@@ -1,0 +1,263 @@
+"""The daemon's life: lock, socket, clients, idle exit, orderly end (design.md "Processes", "Daemon").
+
+Order at start: what the process owes its user (umask, stdio, memory), the lock, the socket, then the parts
+(`compose`), then "ready". Order at the end: no new clients, runs marked, store closed, socket and lock gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from standfast.daemon import harden, lock
+from standfast.daemon.listener import Listener, listen, refusal
+from standfast.daemon.spawn import Spawner, spawn_lock_path
+from standfast.errors import StandfastError
+from standfast.places import Places, find_places, private_directory
+
+if TYPE_CHECKING:
+    from standfast.daemon.compose import Parts
+
+TICK_S = 2.0
+"""How often the daemon looks after its socket, its lock and whether it is still needed."""
+LOCK_WAIT_S = 1.0
+"""Longer than a client's look at the lock takes."""
+FULL_S = 0.2
+"""Pause after an accept that failed."""
+
+
+def main(words: list[str]) -> int:
+    """`standfast daemon run [--detach] [--report FD]`: be the daemon until told to end or no longer needed."""
+    report = Report(int(words[words.index("--report") + 1]) if "--report" in words else None)
+    if "--detach" in words:
+        harden.detach()
+        harden.guard_stdio()
+    harden.keep_memory_private()
+    places = find_places()
+    try:
+        private_directory(places.state)
+        ours = _take_over(places)
+    except StandfastError as error:
+        return report.failed(error)
+    try:
+        return asyncio.run(_live(places, ours, report))
+    except StandfastError as error:
+        return report.failed(error)
+
+
+@dataclass(slots=True)
+class Report:
+    """What whoever started us is told, over a pipe: ready, or why not."""
+
+    fd: int | None
+
+    def ready(self) -> None:
+        self._say(b"ready\n")
+
+    def failed(self, error: StandfastError) -> int:
+        sys.stderr.write(f"standfast: {error.message}\n")
+        self._say(json.dumps({"reason": error.reason, "message": error.message}).encode())
+        return 1
+
+    def _say(self, words: bytes) -> None:
+        if self.fd is None:
+            return
+        with contextlib.suppress(OSError):  # the starter has gone; the daemon goes on for the next one
+            os.write(self.fd, words)
+        os.close(self.fd)
+        self.fd = None
+
+
+def _take_over(places: Places) -> lock.Lock:
+    """Become the one daemon of this store. Raises StandfastError (`DaemonRunning`)."""
+    ours = lock.take(places.lock, wait_s=LOCK_WAIT_S)
+    if ours is None:
+        raise StandfastError("DaemonRunning", f"A daemon for {places.state} is running already. Nothing was changed.")
+    other = Spawner(places).connect()
+    if other is not None:  # its lock file was deleted under it, but it serves
+        other.close()
+        ours.release()
+        raise StandfastError("DaemonRunning", f"A daemon answers at {places.socket} already. Nothing was changed.")
+    return ours
+
+
+async def _live(places: Places, ours: lock.Lock, report: Report) -> int:
+    from standfast.daemon.compose import compose
+    from standfast.daemon.log import open_log
+
+    open_log(places.log)
+    house = House(places, ours, listen(places.socket))
+    try:
+        async with compose(places, clients=lambda: house.clients) as parts:
+            ours.sign(pid=os.getpid(), startedAtMs=parts.clock.now_ms(), socket=str(places.socket))
+            await house.serve(parts, report.ready)
+    finally:
+        house.close()
+    return 0
+
+
+@dataclass(slots=True)
+class House:
+    """The door, its locks and who is inside."""
+
+    places: Places
+    lock: lock.Lock
+    listener: Listener
+    spawn_lock: lock.Lock | None = None
+    """Held from the decision to leave to the very end, so that the next daemon is not started too early."""
+    _inside: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def leaving(self) -> bool:
+        return self._over.is_set()
+
+    @property
+    def clients(self) -> int:
+        return len(self._inside)
+
+    def close(self) -> None:
+        self.listener.close()
+        self.lock.release()
+        if self.spawn_lock is not None:
+            self.spawn_lock.release()
+
+    async def serve(self, parts: Parts, ready: Callable[[], None]) -> None:
+        """Let clients in until SIGTERM, SIGINT or the idle exit, then end in order."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._over.set)
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)  # a terminal that closes does not end the daemon
+        async with asyncio.TaskGroup() as work:
+            door = Door(self, parts, work)
+            door.open()
+            ready()
+            chore = work.create_task(self._look_after(door))
+            await self._over.wait()
+            chore.cancel()
+            door.shut()
+            self.listener.unlink()
+            await parts.stop()
+            for task in self._inside:
+                task.cancel()
+
+    async def _look_after(self, door: Door) -> None:
+        """Keep the socket and the lock in place; leave when nobody has needed us for long enough."""
+        loop, parts = asyncio.get_running_loop(), door.parts
+        needed_at = loop.time()
+        while True:
+            await asyncio.sleep(min(TICK_S, max(0.05, parts.idle_exit_s / 4)))
+            if not self.lock.still_ours():
+                self._lock_again(parts)
+            if not self.listener.still_there():
+                parts.log.warning("socket_was_removed", path=str(self.places.socket))
+                door.replace()
+            if self.clients or parts.busy():
+                needed_at = loop.time()
+            elif loop.time() - needed_at >= parts.idle_exit_s:
+                self._leave_if_idle(door)
+
+    def _lock_again(self, parts: Parts) -> None:
+        """The lock's file was deleted: make it anew. If another daemon was quicker, this one ends (never two on a store)."""
+        fresh = lock.take(self.places.lock, wait_s=0)
+        if fresh is None:
+            parts.log.error("another_daemon_took_over")
+            self._over.set()
+            return
+        fresh.sign(pid=os.getpid(), socket=str(self.places.socket))
+        self.lock.release()
+        self.lock = fresh
+
+    def _leave_if_idle(self, door: Door) -> None:
+        """End, unless somebody is at the door: with the spawn lock held and the socket's file gone nobody can come newly,
+        and whoever came before still stands in the accept queue."""
+        spawn = lock.take(spawn_lock_path(self.places), wait_s=0)
+        if spawn is None:
+            return  # somebody is about to connect
+        self.listener.unlink()
+        door.let_in()
+        if self.clients:
+            door.replace()
+            spawn.release()
+            return
+        door.parts.log.info("idle_exit")
+        self.spawn_lock = spawn
+        self._over.set()
+
+    def enter(self, task: asyncio.Task[None]) -> None:
+        self._inside.add(task)
+        task.add_done_callback(self._inside.discard)
+
+
+@dataclass(slots=True)
+class Door:
+    """Takes connections off the socket and gives each its task."""
+
+    house: House
+    parts: Parts
+    work: asyncio.TaskGroup
+
+    def open(self) -> None:
+        if not self.house.leaving:
+            asyncio.get_running_loop().add_reader(self.house.listener.sock.fileno(), self.let_in)
+
+    def shut(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.house.listener.sock.fileno())
+
+    def replace(self) -> None:
+        """Bind at the path again. If that fails it is tried at the next look."""
+        try:
+            fresh = listen(self.house.places.socket)
+        except StandfastError as error:
+            self.parts.log.error("socket_cannot_be_bound", why=error.message)
+            return
+        self.let_in()
+        self.shut()
+        self.house.listener.sock.close()
+        self.house.listener = fresh
+        self.open()
+
+    def let_in(self) -> None:
+        """Everybody who waits. A connection that cannot be accepted (no descriptors left, F20) waits for the next one to go."""
+        while True:
+            try:
+                sock, _ = self.house.listener.sock.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self.parts.log.warning("accept_failed", why=error.strerror)
+                self.shut()
+                asyncio.get_running_loop().call_later(FULL_S, self.open)
+                return
+            self._admit(sock)
+
+    def _admit(self, sock: socket.socket) -> None:
+        why = refusal(sock)
+        if why is not None:
+            self.parts.log.warning("client_refused", why=why)
+            sock.close()
+            return
+        sock.setblocking(False)
+        self.house.enter(self.work.create_task(self._serve_one(sock)))
+
+    async def _serve_one(self, sock: socket.socket) -> None:
+        """One client, start to end. Whatever goes wrong with it ends here, not in the daemon."""
+        writer: asyncio.StreamWriter | None = None
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=sock)
+            await self.parts.serve_client(reader, writer)
+        except Exception:  # the top of a client's life: said in the log, the others notice nothing
+            self.parts.log.exception("client_failed")
+        finally:
+            if writer is None:
+                sock.close()
+            else:
+                writer.close()
