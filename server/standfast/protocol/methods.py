@@ -27,25 +27,25 @@ class Method:
     doc: str
     errors: tuple[str, ...] = ()
     serialize_on: Literal["session", "none"] = "none"
+    reads: bool = False
+    """It changes nothing, so that `$/cancelRequest` may stop it half way; what changes something is carried to its end."""
     since: int = 1
     stability: Literal["stable", "proposed"] = "stable"
 
 
-def _ask(
-    verb: str,
-    takes: type[Wire],
-    gives: type[Wire],
-    doc: str,
-    *errors: str,
-    serialize_on: Literal["session", "none"] = "none",
-) -> Method:
-    """A request of the client."""
-    return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors, serialize_on)
+def _read(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str) -> Method:
+    """A request of the client that changes nothing."""
+    return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors, reads=True)
+
+
+def _do(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str) -> Method:
+    """A request of the client that waits for no other."""
+    return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors)
 
 
 def _change(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str) -> Method:
     """A request of the client that is handled in order with the others of its session."""
-    return _ask(verb, takes, gives, doc, *errors, serialize_on="session")
+    return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors, serialize_on="session")
 
 
 def _tell(verb: str, takes: type[Wire], doc: str) -> Method:
@@ -61,13 +61,13 @@ _WORKSPACE = ("WorkspaceNotFound", "WorkspaceMoved", "WorkspaceReplaced")
 
 _TABLE = (
     # -- sessions --
-    _ask(
+    _read(
         "session/list",
         params.SessionListParams,
         results.SessionListResult,
         "List sessions. With `workspaceUri` also those whose moved folder seems to be this one, and those of other worktrees.",
     ),
-    _ask(
+    _do(
         "session/create",
         params.SessionCreateParams,
         results.SessionResult,
@@ -84,7 +84,7 @@ _TABLE = (
     _change(
         "session/detach", params.SessionIdParams, results.EmptyResult, "Get no more events of a session.", _NO_SESSION
     ),
-    _ask(
+    _read(
         "session/events",
         params.SessionEventsParams,
         results.SessionEventsResult,
@@ -139,7 +139,7 @@ _TABLE = (
         _NO_SESSION,
         "ExportNotPossible",
     ),
-    _ask(
+    _do(
         "session/import",
         params.SessionImportParams,
         results.SessionResult,
@@ -165,7 +165,7 @@ _TABLE = (
         _NO_RUN,
         "ActionNotAvailable",
     ),
-    _ask(
+    _do(
         "run/cancel",
         params.RunIdParams,
         results.RunResult,
@@ -191,7 +191,7 @@ _TABLE = (
         "ActionNotAvailable",
         "SessionBusy",
     ),
-    _ask(
+    _read(
         "run/list",
         params.RunListParams,
         results.RunListResult,
@@ -199,7 +199,7 @@ _TABLE = (
         _NO_SESSION,
     ),
     # -- the queue --
-    _ask("queue/list", params.SessionIdParams, results.QueueResult, "The messages that wait.", _NO_SESSION),
+    _read("queue/list", params.SessionIdParams, results.QueueResult, "The messages that wait.", _NO_SESSION),
     _change(
         "queue/edit",
         params.QueueEditParams,
@@ -233,7 +233,7 @@ _TABLE = (
         *_WORKSPACE,
     ),
     # -- recovery and conflicts --
-    _ask(
+    _read(
         "recovery/get",
         params.SessionIdParams,
         results.RecoveryResult,
@@ -249,7 +249,7 @@ _TABLE = (
         "ActionNotAvailable",
         "FileChanged",
     ),
-    _ask(
+    _read(
         "conflict/get",
         params.ConflictIdParams,
         results.ConflictGetResult,
@@ -265,7 +265,7 @@ _TABLE = (
         "ActionNotAvailable",
         "FileChanged",
     ),
-    _ask(
+    _read(
         "diff/get",
         params.DiffGetParams,
         results.DiffGetResult,
@@ -275,7 +275,7 @@ _TABLE = (
         _NO_RUN,
     ),
     # -- the rest --
-    _ask(
+    _read(
         "transcript/get",
         params.SessionIdParams,
         results.TranscriptResult,
@@ -291,35 +291,35 @@ _TABLE = (
         _NO_SESSION,
         "ActionNotAvailable",
     ),
-    _ask("goal/get", params.SessionIdParams, results.GoalResult, "The goal and what was used for it.", _NO_SESSION),
+    _read("goal/get", params.SessionIdParams, results.GoalResult, "The goal and what was used for it.", _NO_SESSION),
     _change("goal/clear", params.SessionIdParams, results.GoalResult, "Take the goal away.", _NO_SESSION),
-    _ask(
+    _read(
         "message/history",
         params.MessageHistoryParams,
         results.MessageHistoryResult,
         "What the person wrote, over all sessions.",
     ),
-    _ask(
+    _read(
         "workspace/files",
         params.WorkspaceFilesParams,
         results.WorkspaceFilesResult,
         "Files to mention in a message.",
         "WorkspaceNotFound",
     ),
-    _ask(
+    _do(
         "workspace/trust",
         params.WorkspaceTrustParams,
         results.EmptyResult,
         "Trust a folder's own hooks and settings, or no longer.",
         "WorkspaceNotFound",
     ),
-    _ask(
+    _do(
         "credentials/set",
         params.CredentialsSetParams,
         results.EmptyResult,
         "Store the key of a model's service, readable by this user only; null removes it.",
     ),
-    _ask(
+    _read(
         "daemon/status",
         params.EmptyParams,
         results.DaemonStatusResult,
