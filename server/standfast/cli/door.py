@@ -1,0 +1,24 @@
+"""How the command line reaches the daemon. `daemon.spawn.Spawner` is one; `__main__` hands it in."""
+
+from __future__ import annotations
+
+import socket
+from typing import Protocol
+
+from standfast.places import Places
+
+
+class Door(Protocol):
+    places: Places
+
+    def connect(self) -> socket.socket | None:
+        """A connection to the running daemon, None if there is none. Starts nothing."""
+        ...
+
+    def reach(self) -> socket.socket:
+        """A connection to the daemon, which is started if there is none. Raises StandfastError."""
+        ...
+
+    def stop(self) -> bool:
+        """End the running daemon in order and wait. False: there was none. Raises StandfastError."""
+        ...
