@@ -1,0 +1,21 @@
+"""Real workspaces, real supervisors; at the end of each test no process of it may be left (I9)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from process.place import Place, processes_with, until
+from standfast.process.launch import Commands
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    environ = {**os.environ, "ANTHROPIC_API_KEY": "canary-key", "GITHUB_TOKEN": "canary-token"}
+    here = Place(tmp_path, Commands(grace_ms=30_000, environ=environ))
+    yield here
+    here.commands.close()
+    await until(lambda: not processes_with(here.mark), "all processes of the test to be gone")
