@@ -6,12 +6,11 @@ Nothing of a reply that did not come whole is carried out; what was streamed of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from standfast.events.types import AssistantChunk, ModelErrorHappened, ModelRequest
 from standfast.model import base
-from standfast.model.retry import delay_ms
+from standfast.model.retry import delay
 from standfast.run.runtime import Runtime
 
 COALESCE_S = 0.04
@@ -29,7 +28,7 @@ async def attempt(run: Runtime, request: base.ModelRequest) -> base.Completed:
             return await _once(run, request, number)
         except base.ModelError as error:
             elapsed_ms = int((run.clock.monotonic() - begun) * 1000)
-            wait_ms = delay_ms(number, elapsed_ms, error, run.random())
+            wait_ms = delay(number, error, run.random, elapsed_ms=elapsed_ms)
             await run.emit(
                 ModelErrorHappened(attempt=number, reason=error.reason, message=error.message, retry_after_ms=wait_ms)
             )
@@ -42,7 +41,7 @@ async def _once(run: Runtime, request: base.ModelRequest, number: int) -> base.C
     """One stream, its text recorded in coalesced chunks; the last chunk is stored before the reply is returned."""
     chunks = _Chunks(run, number)
     try:
-        async with aclosing(_generator(run.model.stream(request))) as items:
+        async with aclosing(run.model.stream(request)) as items:
             async for item in items:
                 match item:
                     case base.TextDelta(text):
@@ -56,11 +55,6 @@ async def _once(run: Runtime, request: base.ModelRequest, number: int) -> base.C
     raise base.ModelError(
         "StreamBroken", "The reply ended before it was whole. Nothing of it was carried out.", retry=True
     )
-
-
-async def _generator(items: AsyncIterator[base.StreamItem]) -> AsyncIterator[base.StreamItem]:
-    async for item in items:
-        yield item
 
 
 class _Chunks:

@@ -101,25 +101,22 @@ async def _permitted(
             return plan
         if decision == "deny":
             return Outcome("denied", DENIED_BY_MODE, reason="denied_by_mode")
-        granted = await _ask(run, ctx.call_id, plan)
+        granted = await _ask(run, ctx, plan)
         if granted.decision == "deny":
             return Outcome("denied", DENIED, reason="denied")
         plan = await tool.plan(args, ctx)
     return plan
 
 
-async def _ask(run: Runtime, call_id: str, plan: Plan) -> Answer:
-    await run.emit(
-        PermissionRequested(
-            call_id=call_id, digest=plan.digest, summary=plan.summary, files=list(plan.files), risks=list(plan.risks),
-            allow_key=plan.allow_key,
-        ),
-        blobs=plan.blobs,
+async def _ask(run: Runtime, ctx: ToolContext, plan: Plan) -> Answer:
+    question = PermissionRequested(
+        call_id=ctx.call_id, digest=plan.digest, summary=plan.summary, files=list(plan.files), risks=list(plan.risks),
+        sandbox=ctx.sandbox, allow_key=plan.allow_key,
     )  # fmt: skip
     try:
-        return await run.ask(call_id, plan)
+        return await run.ask(question, plan.blobs)
     except asyncio.CancelledError:
-        await run.emit(PermissionResolved(call_id=call_id, decision="expired", by="standfast", digest=plan.digest))
+        await run.emit(PermissionResolved(call_id=ctx.call_id, decision="expired", by="standfast", digest=plan.digest))
         raise
 
 

@@ -76,6 +76,7 @@ class Context:
         self._calls: dict[str, _Call] = {}
         self._ids: set[str] = set()
         self._last_failure: RunFinished | None = None
+        self._requested = False
         self.last_seq = 0
 
     def add(self, fact: Fact, seq: int = 0) -> None:
@@ -102,10 +103,14 @@ class Context:
     @_take.register
     def _model_request(self, fact: ModelRequest) -> None:
         self._freeze()
+        self._requested = True
 
     @_take.register
     def _assistant_message(self, fact: AssistantMessage) -> None:
-        self._freeze()
+        """What came in while the model was answering was not told yet: it waits for the next request."""
+        if not self._requested:
+            self._freeze()
+        self._requested = False
         blocks = [copy for block in fact.blocks if (copy := self._assistant_block(block)) is not None]
         if any(block["type"] in ("text", "tool_use") for block in blocks):
             self._messages.append({"role": "assistant", "content": blocks})
@@ -204,7 +209,7 @@ class Context:
     def _freeze_into(self, messages: list[Message]) -> None:
         """Append (or extend) the user message that answers what is open and says what is new."""
         blocks: list[Block] = [
-            told.result_block(c.use_id, c.started, c.result, c.recovery, c.resolution) for c in self._open
+            told.result_block(c.use_id, c.result, c.recovery, c.resolution, started=c.started) for c in self._open
         ]
         if self._news:
             blocks.append({"type": "text", "text": told.recovery_block(self._news)})

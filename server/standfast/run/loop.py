@@ -1,4 +1,4 @@
-"""One run: context → model → tools → events, until done (R1.2). The loop is a function that awaits `emit`; read it top to bottom."""
+"""One run: context → model → tools → events, until done (R1.2). It is a function that awaits `emit`; read it top to bottom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whether a planned call goes through, is asked, or is refused: a decision over values, without reading shell text (R11, design.md "Session modes"). Pure."""
+"""Whether a planned call goes through, is asked, or is refused (design.md "Session modes"). Pure: a decision over values.
+
+Shell text is never read to judge safety: no prefix rules, no classifier (e01, e02, e05, ATK-31).
+"""
 
 from __future__ import annotations
 

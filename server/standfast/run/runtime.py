@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from standfast.clock import Clock, Ids
-from standfast.events.types import Fact, Recorded
+from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.model.base import Model
 from standfast.run.context import Context
-from standfast.tools.base import Plan, Tool, ToolContext
+from standfast.tools.base import Tool, ToolContext
 
 
 class Emit(Protocol):
@@ -58,8 +58,8 @@ class Runtime:
     tool_context: Callable[[str, str], Awaitable[ToolContext]]
     """(call_id, operation_id) → where the call works. Raises WorkspaceError where the folder is gone."""
     standing: Callable[[], Awaitable[Standing]]
-    ask: Callable[[str, Plan], Awaitable[Answer]]
-    """Ask the person; waits for the answer, over editors coming and going."""
+    ask: Callable[[PermissionRequested, Mapping[str, bytes]], Awaitable[Answer]]
+    """Record the question (with its blobs) and wait for the person's answer, over editors coming and going."""
     superseded: Callable[[Sequence[str]], Awaitable[list[Fact]]]
     """Conflicts on these uris that a successful write supersedes, as facts."""
     sleep: Callable[[float], Awaitable[None]]

@@ -1,7 +1,7 @@
 """The words in which the model is told what became of its calls (R9.4). Pure: facts in, sentences out.
 
-Never a lie, never a guess: each sentence says what was verified, and what is not known. Wording is fixed per fact, so that a request
-built again after a restart is the same to the byte.
+Never a lie, never a guess: each sentence says what was verified, and what is not known. Wording is fixed per fact, so that a
+request built again after a restart is the same to the byte.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ ARGUMENT_LENGTH = 200
 
 def result_block(
     use_id: str,
-    started: bool,
     result: ToolResult | None,
     recovery: ToolRecovery | None,
-    resolution: RecoveryResolved | None,  # noqa: FBT001
+    resolution: RecoveryResolved | None,
+    *,
+    started: bool,
 ) -> dict[str, Any]:
     """The tool_result that answers a tool_use: the stored result, or one made from what is known of the call."""
     if result is not None:

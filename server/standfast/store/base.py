@@ -69,6 +69,11 @@ class Store(Protocol):
         """By `updated_at_ms`, newest first; without `status`, archived ones are left out."""
         ...
 
+    async def sessions_with_open_matters(self, workspace_uris: Sequence[str]) -> list[str]:
+        """Ids of the sessions bound to these folders that have an interrupted last run, an undismissed uncertain call, an open
+        permission or an open conflict. By index: nothing else of them is read."""
+        ...
+
     async def workspaces(self) -> list[tuple[str, str]]:
         """(workspace_uri, identity JSON) of all sessions, distinct: to recognise moved folders."""
         ...

@@ -1,0 +1,98 @@
+"""What is shown of a session's past: pages of events, the transcript, whole texts for a difference view (R3.2, R5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from standfast.events.types import Recorded
+from standfast.projections.rows import CallRow, ConflictRow
+from standfast.projections.transcript import transcript
+from standfast.session.parts import Parts
+from standfast.session.views import ConflictView, FileDiff
+from standfast.session.workspace import to_path
+from standfast.store.base import Store
+
+LIMIT_DEFAULT = 200
+LIMIT_MAX = 1000
+TRANSCRIPT_EVENTS_MAX = 20_000
+"""A transcript document tells the newest so many events; the rest is read by page."""
+
+
+def bounded(limit: int | None) -> int:
+    """A page's size (design.md "Paging"). Pure."""
+    return LIMIT_DEFAULT if limit is None else max(1, min(limit, LIMIT_MAX))
+
+
+async def page(
+    store: Store, session_id: str, *, after_seq: int | None, before_seq: int | None, limit: int | None
+) -> tuple[list[Recorded], bool]:
+    """One page, ascending, and whether there are more in the direction that was asked for."""
+    size = bounded(limit)
+    events = await store.events(session_id, after_seq=after_seq, before_seq=before_seq, limit=size + 1)
+    if len(events) <= size:
+        return events, False
+    return (events[:size] if after_seq is not None else events[1:]), True
+
+
+async def session_transcript(store: Store, session_id: str) -> str:
+    """The session as text for people."""
+    events: list[Recorded] = []
+    before: int | None = None
+    while len(events) < TRANSCRIPT_EVENTS_MAX:
+        part = await store.events(session_id, before_seq=before, limit=LIMIT_MAX)
+        events[:0] = part
+        if len(part) < LIMIT_MAX:
+            break
+        before = part[0].seq
+    return transcript(events)
+
+
+# -- differences ------------------------------------------------------------------------------------------------------
+
+
+async def call_diffs(parts: Parts, calls: Sequence[CallRow]) -> list[FileDiff]:
+    """Before and after of each file that calls changed or meant to change: the first before, the last after."""
+    found: dict[str, tuple[str | None, str | None]] = {}
+    for call in calls:
+        for change in changes_of(call):
+            uri = change["uri"]
+            first = found.get(uri, (change.get("beforeBlob"), None))[0]
+            found[uri] = (first, change.get("afterBlob"))
+    return [
+        FileDiff(uri, await text(parts.store, before), await text(parts.store, after))
+        for uri, (before, after) in found.items()
+    ]
+
+
+def changes_of(call: CallRow) -> list[Mapping[str, Any]]:
+    """The files of a call: of its result, else of its intents, else of the question for permission. Pure."""
+    if call.state != "done" and call.intents:
+        return [intent for intent in call.intents if intent.get("kind") in ("file", "buffer")]
+    return call.files
+
+
+async def conflict_view(parts: Parts, row: ConflictRow) -> ConflictView:
+    """Base, current and proposed of a conflict; current is read from the disk now, the rest as it was."""
+    detail = row.detail
+    return ConflictView(
+        row=row,
+        base=await text(parts.store, detail.get("baseBlob")),
+        current=await _current(parts, row),
+        proposed=await text(parts.store, detail.get("proposedBlob")),
+        merged=await text(parts.store, detail.get("mergedBlob")),
+        hunks=list(detail.get("hunks", [])),
+    )
+
+
+async def _current(parts: Parts, row: ConflictRow) -> str | None:
+    buffer = parts.buffers.get(to_path(row.uri))
+    if buffer is not None and buffer.dirty:
+        return buffer.text
+    return await text(parts.store, row.detail.get("currentBlob"))
+
+
+async def text(store: Store, blob_id: str | None) -> str | None:
+    """A blob as text for people; what is not UTF-8 is shown as such."""
+    data = await store.blob(blob_id) if blob_id else None
+    return None if data is None else data.decode("utf-8", errors="replace")

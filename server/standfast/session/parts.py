@@ -1,0 +1,44 @@
+"""What the session layer is built from. One value, made by the composition root, passed to each of its modules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from standfast.clock import Clock, Ids
+from standfast.events.journal import Journal
+from standfast.files.buffers import Buffers
+from standfast.model.base import Model
+from standfast.store.base import Store
+from standfast.tools.base import StartedCall, Tool, ToolContext, Verification
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
+"""Start a task in the daemon's task group, by name; it must not raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    store: Store
+    journal: Journal
+    model: Model
+    model_name: str
+    max_tokens: int
+    tools: Mapping[str, Tool]
+    offered: Sequence[Tool]
+    """What the model is told of; `undo` and `resolve_conflict` are not."""
+    buffers: Buffers
+    clock: Clock
+    ids: Ids
+    spawn: Spawn
+    spool: Path
+    worker_id: str
+    boot_id: str
+    user_id: str
+    sandbox: str = "none"
+    wait: Callable[[StartedCall, ToolContext], Awaitable[Verification]] | None = None
+    """Wait for the end of a command that still runs (supplied by `process/`'s owner, R8.2)."""
+    list_files: Callable[[Path, str, int], Awaitable[list[str]]] | None = None
+    """(root, query, limit) → relative paths for @-completion."""

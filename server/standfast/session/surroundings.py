@@ -1,0 +1,73 @@
+"""What a run of a session is given to work with: the session's rows and the store behind plain functions (`run.runtime.Runtime`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from random import random
+
+from standfast.events.types import Fact, PermissionRequested, Recorded
+from standfast.projections.rows import SessionRow
+from standfast.run.runtime import Answer, Runtime, Standing
+from standfast.session import permissions
+from standfast.session.binding import require
+from standfast.session.context_of import ContextReader
+from standfast.session.live import Live
+from standfast.session.parts import Parts
+from standfast.session.superseding import superseded
+from standfast.session.tooling import LiveOutput, tool_context
+from standfast.tools.base import ToolContext
+
+
+class Folders:
+    """What editors say of folders while they are open."""
+
+    def __init__(self) -> None:
+        self.untrusted: set[str] = set()
+        """Uris that an editor declared untrusted."""
+        self._open: dict[str, None] = {}
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Uris that editors opened, newest last: where a moved workspace may be now."""
+        return tuple(self._open)
+
+    def opened(self, uri: str) -> None:
+        self._open.pop(uri, None)
+        self._open[uri] = None
+
+
+def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow, run_id: str) -> Runtime:
+    """A run's runtime. What the person may change during a run (mode, allowances, folder) is read anew at each use."""
+    session_id = session.session_id
+    reader = ContextReader(parts.store, session_id)
+
+    async def now() -> SessionRow:
+        return await parts.store.session(session_id) or session
+
+    async def emit(facts: Fact | Sequence[Fact], *, blobs: Mapping[str, bytes] | None = None) -> list[Recorded]:
+        return await parts.journal.emit(session_id, facts, run_id=run_id, blobs=blobs)
+
+    async def place(call_id: str, operation_id: str) -> ToolContext:
+        row = await now()
+        folder = await require(row, folders.open)
+        output = LiveOutput(parts, session_id, run_id, call_id)
+        return await tool_context(parts, row, call_id, operation_id, workspace=folder, output=output)
+
+    async def standing() -> Standing:
+        row = await now()
+        allowed = await parts.store.allowances(session_id)
+        return Standing(row.mode, frozenset(allowed), row.workspace_uri in folders.untrusted)
+
+    async def ask(question: PermissionRequested, blobs: Mapping[str, bytes]) -> Answer:
+        return await permissions.ask(live, emit, question, blobs)
+
+    async def supersede(uris: Sequence[str]) -> list[Fact]:
+        return superseded(await parts.store.conflicts(session_id=session_id), uris)
+
+    return Runtime(
+        session_id=session_id, run_id=run_id, model=parts.model, model_name=session.model or parts.model_name,
+        max_tokens=parts.max_tokens, tools=parts.tools, offered=parts.offered, clock=parts.clock, ids=parts.ids,
+        emit=emit, context=reader.read, tool_context=place, standing=standing, ask=ask, superseded=supersede,
+        sleep=asyncio.sleep, random=random,
+    )  # fmt: skip
