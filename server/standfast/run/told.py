@@ -61,10 +61,8 @@ def result_block(
         if result.status != "ok":
             block["is_error"] = True
         return block
-    if not started:
-        text = NEVER_STARTED
-    else:
-        text = f"No result: this call was interrupted after it had started. {_state(recovery, resolution)}"
+    lost = f"No result: this call was interrupted after it had started. {_state(recovery, resolution)}"
+    text = lost if started else NEVER_STARTED
     return {"type": "tool_result", "tool_use_id": use_id, "content": [{"type": "text", "text": text}], "is_error": True}
 
 

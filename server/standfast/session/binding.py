@@ -49,34 +49,45 @@ async def look(row: SessionRow) -> tuple[WorkspaceState, Path]:
 
 
 async def relate(store: Store, workspace_uri: str) -> Related:
-    """Compare a folder with all recorded ones. One stat a recorded folder; git is asked about the asked one only."""
+    """Compare a folder with all recorded ones: a few system calls each. Git is asked only where a recorded folder is gone."""
     path = to_path(workspace_uri)
-    asked = await identify(path)
     recorded = [(uri, json.loads(identity)) for uri, identity in await store.workspaces()]
-    return await asyncio.to_thread(_relate, path, asked, recorded)
+    related, gone = await asyncio.to_thread(_relate, path, recorded)
+    if any(identity.get("rootCommit") for _, identity in gone):
+        asked = await identify(path)
+        for uri, identity in gone:
+            if asked is not None and asked.matches(identity):
+                _add(related.moved, uri)
+    return related
 
 
-def _relate(path: Path, asked: Identity | None, recorded: Sequence[tuple[str, dict[str, Any]]]) -> Related:
-    related = Related()
-    real = path.resolve()
-    for uri, identity in dict(((uri, json.dumps(known)), (uri, known)) for uri, known in recorded).values():
-        try:
-            other = to_path(uri)
-        except WorkspaceError:
+def _relate(
+    path: Path, recorded: Sequence[tuple[str, dict[str, Any]]]
+) -> tuple[Related, list[tuple[str, dict[str, Any]]]]:
+    """What a glance tells, and the recorded folders that are gone and were not recognised by it."""
+    related, gone = Related(), list[tuple[str, dict[str, Any]]]()
+    asked, real = glance(path), path.resolve()
+    for uri, identity in recorded:
+        other = _path_or_none(uri)
+        found = glance(other) if other is not None else None
+        if other is None:
             continue
-        found = glance(other)
         if other == path or other.resolve() == real or (found and asked and found.is_folder(asked.to_json())):
             _add(related.same, uri)
-        elif asked is not None and found is None and asked.matches(identity):
+        elif found is None and asked is not None and asked.is_folder(identity):
             _add(related.moved, uri)
-        elif (
-            asked is not None
-            and found is not None
-            and asked.common_git
-            and asked.common_git == identity.get("commonGit")
-        ):
+        elif found is None:
+            gone.append((uri, identity))
+        elif asked is not None and asked.common_git and asked.common_git == found.common_git:
             related.worktrees.setdefault(uri, other.name)
-    return related
+    return related, gone
+
+
+def _path_or_none(uri: str) -> Path | None:
+    try:
+        return to_path(uri)
+    except WorkspaceError:
+        return None
 
 
 def _add(uris: list[str], uri: str) -> None:
@@ -84,13 +95,30 @@ def _add(uris: list[str], uri: str) -> None:
         uris.append(uri)
 
 
-async def view(row: SessionRow, related: Related | None = None, asked_uri: str | None = None) -> SessionView:
-    """A session with the state of its folder; `related` and `asked_uri` as a list was asked for."""
+async def view(row: SessionRow) -> SessionView:
+    """A session with the state of its folder."""
     state, _ = await look(row)
-    if related is not None and row.workspace_uri in related.moved and state != "present":
+    return SessionView(row, state)
+
+
+async def views(rows: Sequence[SessionRow], related: Related | None, asked_uri: str | None) -> list[SessionView]:
+    """Sessions of a list, as seen from the folder that it was asked for. Each recorded folder is looked at once."""
+    states: dict[str, WorkspaceState] = {}
+    for row in rows:
+        key = f"{row.workspace_uri} {json.dumps(row.identity)}"
+        if key not in states:
+            states[key] = (await look(row))[0]
+    return [
+        _seen_from(row, states[f"{row.workspace_uri} {json.dumps(row.identity)}"], related, asked_uri) for row in rows
+    ]
+
+
+def _seen_from(row: SessionRow, state: WorkspaceState, related: Related | None, asked_uri: str | None) -> SessionView:
+    if related is None:
+        return SessionView(row, state)
+    if row.workspace_uri in related.moved and state != "present":
         return SessionView(row, "moved", candidate_uri=asked_uri)
-    worktree = related.worktrees.get(row.workspace_uri) if related is not None else None
-    return SessionView(row, state, worktree=worktree)
+    return SessionView(row, state, worktree=related.worktrees.get(row.workspace_uri))
 
 
 async def require(row: SessionRow, known: Sequence[str] = ()) -> Path:

@@ -65,7 +65,7 @@ async def call_diffs(parts: Parts, calls: Sequence[CallRow]) -> list[FileDiff]:
     ]
 
 
-def changes_of(call: CallRow) -> list[Mapping[str, Any]]:
+def changes_of(call: CallRow) -> Sequence[Mapping[str, Any]]:
     """The files of a call: of its result, else of its intents, else of the question for permission. Pure."""
     if call.state != "done" and call.intents:
         return [intent for intent in call.intents if intent.get("kind") in ("file", "buffer")]

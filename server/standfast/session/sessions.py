@@ -26,7 +26,7 @@ from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
 from standfast.session import history, permissions, recovery, settling
-from standfast.session.binding import relate, view
+from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
 from standfast.session.runs import Runs
@@ -96,7 +96,7 @@ class Sessions:
             workspace_uris=related.all() if related is not None else None,
             status=status, query=query, cursor=cursor, limit=history.bounded(limit),
         )  # fmt: skip
-        return [await view(row, related, workspace_uri) for row in rows], following
+        return await views(rows, related, workspace_uri), following
 
     async def create(self, workspace_uri: str, *, title: str = "", mode: str = "ask", model: str = "") -> SessionView:
         """Raises WorkspaceNotFound where the folder is not there."""

@@ -1,4 +1,7 @@
-"""A conflict stays until it is settled, or until a later write of the model to that file supersedes it (design.md "Refusals of writes"). Pure."""
+"""A conflict stays until it is settled, or until a later write of the model to that file supersedes it. Pure.
+
+Source: design.md "Refusals of writes".
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The binding of a session to a folder (R2, design.md "Workspace"): which folder it is, wherever it has gone.
 
-A folder's identity is recorded at binding: device, inode and birth time, and the root commit of its git history. Nothing is assumed from it: a
-folder that seems to be a moved one is offered, never taken.
+A folder's identity is recorded at binding: device, inode and birth time, and the root commit of its git history. Nothing is
+assumed from it: a folder that seems to be a moved one is offered, never taken.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import ctypes
 import ctypes.util
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -64,28 +64,38 @@ class Identity:
 
 
 async def identify(path: Path) -> Identity | None:
-    """The identity of a folder as it is now, None if there is no folder. Asks git within 2 s, and runs nothing of the repository's."""
-    found = glance(path)
-    if found is None or not await asyncio.to_thread(_in_repository, path):
+    """The whole identity of a folder as it is now, None if there is none. Asks git for 2 s at most; runs nothing of its own."""
+    found = await asyncio.to_thread(glance, path)
+    if found is None or found.common_git is None:
         return found
-    commit = await _git(path, "rev-list", "--max-parents=0", "--max-count=1", "HEAD")
-    common = await _git(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    return Identity(found.device, found.inode, found.birth_ns, commit, common)
+    return replace(found, root_commit=await _root_commit(path))
 
 
 def glance(path: Path) -> Identity | None:
-    """Identity without git: one system call, cheap enough for lists."""
+    """Identity without the root commit: a few system calls, cheap enough for lists."""
     try:
         found = path.stat()
         if not path.is_dir():
             return None
-        return Identity(found.st_dev, found.st_ino, _birth_ns(path))
+        return Identity(found.st_dev, found.st_ino, _birth_ns(path), common_git=_common_git(path))
     except OSError:
         return None
 
 
-def _in_repository(path: Path) -> bool:
-    return any((folder / ".git").exists() for folder in (path, *path.parents))
+def _common_git(path: Path) -> str | None:
+    """The common git directory of a worktree's top folder, by git's own files (gitrepository-layout); None for any other folder."""
+    entry = path / ".git"
+    if entry.is_dir():
+        return str(entry.resolve())
+    if not entry.is_file():
+        return None
+    target = path / entry.read_text(errors="replace").removeprefix("gitdir:").strip()
+    common = target / "commondir"
+    return str((target / common.read_text(errors="replace").strip() if common.is_file() else target).resolve())
+
+
+async def _root_commit(path: Path) -> str | None:
+    return await _git(path, "rev-list", "--max-parents=0", "--max-count=1", "HEAD")
 
 
 async def _git(path: Path, *args: str) -> str | None:
