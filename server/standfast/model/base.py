@@ -6,7 +6,7 @@ A `Completed` is only yielded for a stream that ended properly; whether its tool
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -80,7 +80,7 @@ class Model(Protocol):
 
     provider: Literal["anthropic", "scripted"]
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Raises ModelError. Closing the iterator ends the request."""
         ...
 
