@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -51,6 +51,8 @@ class Client:
     server: Json = field(default_factory=dict[str, Any])
     """The result of `initialize`."""
     lost: asyncio.Event = field(default_factory=asyncio.Event)
+    process: asyncio.subprocess.Process | None = None
+    """The language server, where the client started it."""
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict[int, "asyncio.Future[Any]"])
     _answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     _listeners: list[Listener] = field(default_factory=list[Listener])
@@ -64,6 +66,22 @@ class Client:
         reader, writer = await asyncio.open_unix_connection(sock=sock)
         async with cls(reader, writer).running() as client:
             yield client
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def over_process(cls, *words: str, env: Mapping[str, str], stderr: int | None = None) -> AsyncGenerator[Self]:
+        """Start a language server and speak with it over its stdin and stdout, as an editor does."""
+        process = await asyncio.create_subprocess_exec(
+            *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=stderr, env=dict(env)
+        )
+        assert process.stdin is not None and process.stdout is not None
+        client = cls(process.stdout, process.stdin)
+        client.process = process
+        try:
+            async with client.running():
+                yield client
+        finally:
+            await process.wait()  # it ends by itself: its stdin is closed
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[Self]:

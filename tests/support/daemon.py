@@ -1,0 +1,101 @@
+"""Daemons for tests: each in its own STANDFAST_HOME, a child of the test, ended by its own process id."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from standfast.daemon import lock
+from standfast.daemon.spawn import Spawner
+from standfast.places import Places, find_places
+
+START_S = 30.0
+END_S = 15.0
+DAEMON = (sys.executable, "-P", "-m", "standfast", "daemon", "run")
+DROPPED = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "FAILPOINTS")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """This process's environment, without what would reach the real world, with `home` as the place of everything."""
+    kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    return {**kept, "STANDFAST_HOME": str(home), "HOME": str(home), **more}
+
+
+def places(home: Path) -> Places:
+    return find_places({"STANDFAST_HOME": str(home)})
+
+
+def configure(home: Path, **sections: Mapping[str, Any]) -> None:
+    """Write the user's config.toml: `configure(home, model={"base_url": api.url}, daemon={"idle_exit_s": 1})`."""
+    lines: list[str] = []
+    for section, values in sections.items():
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    (home / "config.toml").write_text("\n".join(lines) + "\n")
+
+
+@dataclass(slots=True)
+class RunningDaemon:
+    """A daemon that answers. `process` is the test's own child."""
+
+    home: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait(END_S)
+
+    def end(self) -> int:
+        """SIGTERM; returns its exit code."""
+        self.process.terminate()
+        return self.process.wait(END_S)
+
+    async def exited(self) -> int:
+        """Wait until it ends by itself (an idle exit, a failpoint)."""
+        return await asyncio.to_thread(self.process.wait, START_S)
+
+
+def start_daemon(home: Path, env: Mapping[str, str] | None = None) -> RunningDaemon:
+    """Start a daemon and wait until its socket answers. Raises AssertionError with what it said instead."""
+    ready, report = os.pipe()
+    home.mkdir(exist_ok=True)
+    with (home / "daemon.err").open("ab") as err:
+        process = subprocess.Popen(
+            [*DAEMON, "--report", str(report)], env={**environment(home), **(env or {})}, pass_fds=(report,),
+            stdin=subprocess.DEVNULL, stdout=err, stderr=err, cwd="/",
+        )  # fmt: skip
+    os.close(report)
+    try:
+        said = os.read(ready, 4096) if select.select([ready], [], [], START_S)[0] else b"(nothing)"
+    finally:
+        os.close(ready)
+    if said != b"ready\n":
+        process.kill()
+        process.wait()
+        raise AssertionError(f"the daemon said {said.decode()!r}; stderr:\n{(home / 'daemon.err').read_text()}")
+    return RunningDaemon(home, process)
+
+
+def end_daemon(home: Path) -> None:
+    """End whatever daemon serves this home, also one that a `standfast lsp` started."""
+    here = places(home)
+    with contextlib.suppress(Exception):
+        Spawner(here).stop()
+    if here.state.exists() and lock.held(here.lock):
+        pid = lock.signature(here.lock).get("pid")
+        if isinstance(pid, int):
+            os.kill(pid, signal.SIGKILL)
