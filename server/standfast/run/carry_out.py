@@ -191,7 +191,7 @@ def result_fact(call_id: str, outcome: Outcome, *, recovered: bool = False) -> T
 
 
 async def _record(run: Runtime, call_id: str, outcome: Outcome) -> None:
-    facts: list[Fact] = [result_fact(call_id, outcome)]
+    facts: list[Fact] = [*outcome.facts, result_fact(call_id, outcome)]
     if outcome.status == "ok" and outcome.files:
         facts += await run.superseded([file.uri for file in outcome.files])
     for conflict in outcome.conflicts:

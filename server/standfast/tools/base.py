@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from standfast.events.types import ChangedFile, Conflict, Intent, SeenFile, Target, Verdict
+from standfast.events.types import ChangedFile, Conflict, Fact, Intent, SeenFile, Target, Verdict
 from standfast.files.buffers import Buffers
 
 Effect = Literal["read", "edit", "command"]
@@ -32,6 +32,8 @@ class Outcome:
     reason: str | None = None
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     blob: str | None = None
+    facts: tuple[Fact, ...] = ()
+    """Further facts that the call is about (a plan), recorded in one transaction with the result."""
 
 
 @dataclass(frozen=True, slots=True)
