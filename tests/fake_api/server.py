@@ -10,7 +10,7 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -52,8 +52,9 @@ class FakeApi:
         self._script: list[Answer] | Callable[[Request], Answer] = script if callable(script) else list(script)
         self._changed = threading.Condition()
         self._tool_ids = 0
+        self._under_way = 0
         self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="fake_api")
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="fake_api")
 
     # -- for tests ----------------------------------------------------------------------------------------------------
 
@@ -88,6 +89,16 @@ class FakeApi:
     async def requested(self, count: int, timeout_s: float = WAIT_S) -> list[Request]:
         """`wait_for` for tests that run a loop."""
         return await asyncio.to_thread(self.wait_for, count, timeout_s)
+
+    async def quiet(self, timeout_s: float = WAIT_S) -> None:
+        """Wait until no answer is under way: every stream has ended, or its client has gone away."""
+        await asyncio.to_thread(self.wait_quiet, timeout_s)
+
+    def wait_quiet(self, timeout_s: float = WAIT_S) -> None:
+        """`quiet` for tests that run no loop."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._under_way == 0, timeout_s):
+                raise TimeoutError(f"{self._under_way} answers are still under way after {timeout_s} s")
 
     def start(self) -> Self:
         self._thread.start()
@@ -127,6 +138,18 @@ class FakeApi:
             self.requests.append(request)
             self._changed.notify_all()
             return answer
+
+    @contextlib.contextmanager
+    def answering(self) -> Generator[None]:
+        """Around each answer."""
+        with self._changed:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
 
     def _judge(self, request: Request) -> Answer:
         refusal = self._refusal(request)
@@ -251,7 +274,10 @@ class _Handler(BaseHTTPRequestHandler):
         if path not in ("/v1/messages", "/v1/messages/count_tokens"):
             return self._plain(http_error("not_found_error", f"Not found: {path}"))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.server.api.answer(path, headers, raw)
+        with self.server.api.answering():
+            self._answer(self.server.api.answer(path, headers, raw))
+
+    def _answer(self, answer: Answer) -> None:
         match answer:
             case HttpReply():
                 self._plain(answer)

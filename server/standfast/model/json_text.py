@@ -50,7 +50,10 @@ def parse_object(raw: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("the arguments are not an object")
     cleaned: dict[str, Any] = whole_value(value)
-    orjson.dumps(cleaned)  # what cannot be stored (too deep, numbers beyond 64 bit) must not be carried out either
+    try:
+        orjson.dumps(cleaned)
+    except TypeError as error:  # what cannot be stored must not be carried out either: too deep, beyond 64 bit
+        raise ValueError(str(error)) from None
     return cleaned
 
 
