@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from fake_api import sign, violation
-from fake_api.rules import Sent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_api import sign, violation
+from fake_api.rules import Sent
 from standfast.events.types import (
     AssistantMessage,
     ErrorInfo,

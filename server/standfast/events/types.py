@@ -58,6 +58,8 @@ class ChangedFile(Shape, frozen=True):
     diff: str | None = None
     before_blob: str | None = None
     after_blob: str | None = None
+    before_mode: int | None = None
+    """st_mode before, where there was a file: undo gives it back with the content."""
 
 
 class SeenFile(Shape, frozen=True):
@@ -369,6 +371,7 @@ class SummaryCreated(Fact, frozen=True):
     type: Literal["summary_created"] = "summary_created"
     through_seq: int
     text: str
+    usage: Usage = Usage()
 
 
 class UnknownFact(Fact, frozen=True):

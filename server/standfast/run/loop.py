@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from standfast.errors import StandfastError
-from standfast.events.types import AssistantMessage, ErrorInfo, Fact, RunFinished, ToolCall, Usage
-from standfast.model.base import Completed, ModelRequest
-from standfast.run.attempt import attempt
+from standfast.events.types import AssistantMessage, ErrorInfo, Fact, GoalUpdated, RunFinished, ToolCall, Usage
+from standfast.model.base import Completed
+from standfast.run import goal
 from standfast.run.carry_out import carry_out
-from standfast.run.prompt import SYSTEM, tool_definitions
 from standfast.run.runtime import Answer, Runtime
+from standfast.run.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,15 @@ async def run_loop(run: Runtime, granted: Granted | None = None) -> RunFinished:
     with a reason, and can be resumed.
     """
     usage = Usage()
+    window = Window(run)
     try:
         if granted is not None:
             await carry_out(run, granted.call_id, granted.tool, granted.args, granted=granted.answer)
         while True:
-            reply = await attempt(run, await _request(run))
+            begun = run.clock.monotonic()
+            reply = await window.ask()
             usage = _plus(usage, reply.usage)
-            calls = await _record(run, reply)
+            calls = await _record(run, reply, run.clock.monotonic() - begun)
             for call in calls:
                 await carry_out(run, call.call_id, call.tool, call.args)
             if not calls and reply.stop_reason != "pause_turn":
@@ -45,25 +47,19 @@ async def run_loop(run: Runtime, granted: Granted | None = None) -> RunFinished:
         return RunFinished(status="failed", error=ErrorInfo(reason=error.reason, message=error.message), usage=usage)
 
 
-async def _request(run: Runtime) -> ModelRequest:
-    context = await run.context()
-    return ModelRequest(
-        model=run.model_name,
-        system=SYSTEM,
-        messages=context.messages(),
-        tools=tool_definitions(run.offered),
-        max_tokens=run.max_tokens,
-    )
-
-
-async def _record(run: Runtime, reply: Completed) -> list[ToolCall]:
-    """The reply and its calls in one transaction: no call without its message, no message without its calls."""
+async def _record(run: Runtime, reply: Completed, seconds: float) -> list[ToolCall]:
+    """The reply, its calls and what it cost in one transaction: no call without its message, no message without its calls."""
     calls = [
         ToolCall(call_id=run.ids.new("call"), provider_call_id=call.provider_call_id, tool=call.tool, args=call.args)
         for call in reply.calls
     ]
-    message = AssistantMessage(blocks=reply.blocks, stop_reason=reply.stop_reason, usage=reply.usage)
-    facts: list[Fact] = [message, *calls]
+    facts: list[Fact] = [
+        AssistantMessage(blocks=reply.blocks, stop_reason=reply.stop_reason, usage=reply.usage),
+        *calls,
+    ]
+    current = await run.goal()
+    if current is not None and current["status"] == "active":
+        facts.append(GoalUpdated(goal=goal.used(current, reply.usage, seconds, run.clock.now_ms())))
     await run.emit(facts)
     return calls
 

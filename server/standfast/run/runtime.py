@@ -10,6 +10,8 @@ from standfast.clock import Clock, Ids
 from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.model.base import Model
 from standfast.run.context import Context
+from standfast.run.goal import Goal
+from standfast.run.summary import Known
 from standfast.tools.base import Tool, ToolContext
 
 
@@ -47,6 +49,8 @@ class Runtime:
     model: Model
     model_name: str
     max_tokens: int
+    window: int
+    """Tokens that the model takes in one request, reply included."""
     tools: Mapping[str, Tool]
     """All tools by name; those with `offered` are told to the model."""
     offered: Sequence[Tool]
@@ -60,6 +64,9 @@ class Runtime:
     standing: Callable[[], Awaitable[Standing]]
     ask: Callable[[PermissionRequested, Mapping[str, bytes]], Awaitable[Answer]]
     """Record the question (with its blobs) and wait for the person's answer, over editors coming and going."""
+    goal: Callable[[], Awaitable[Goal | None]]
+    known: Callable[[], Awaitable[Known]]
+    """What the log knows of files, uncertain calls and decisions, for a checkpoint."""
     superseded: Callable[[Sequence[str]], Awaitable[list[Fact]]]
     """Conflicts on these uris that a successful write supersedes, as facts."""
     sleep: Callable[[float], Awaitable[None]]

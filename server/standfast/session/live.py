@@ -30,6 +30,8 @@ class Live:
     run_id: str | None = None
     task: asyncio.Task[None] | None = None
     stopped_by_person: bool = False
+    pursuing: bool = False
+    """A turn towards the goal starts after the pause."""
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     watched: set[str] = field(default_factory=set[str])
     """Calls whose running commands are waited for."""
@@ -49,6 +51,9 @@ class LiveSessions:
 
     def by_run(self, run_id: str) -> Live | None:
         return next((live for live in self._all.values() if live.run_id == run_id), None)
+
+    def pursuing(self) -> bool:
+        return any(live.pursuing for live in self._all.values())
 
     def watching(self) -> bool:
         return any(live.watched for live in self._all.values())

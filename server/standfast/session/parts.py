@@ -26,6 +26,8 @@ class Parts:
     model: Model
     model_name: str
     max_tokens: int
+    window: int
+    """Tokens that the model takes in one request, reply included."""
     tools: Mapping[str, Tool]
     offered: Sequence[Tool]
     """What the model is told of; `undo` and `resolve_conflict` are not."""
@@ -38,6 +40,8 @@ class Parts:
     boot_id: str
     user_id: str
     sandbox: str = "none"
+    goal_pause_s: float = 2.0
+    """Between a turn that a goal started and the next."""
     wait: Callable[[StartedCall, ToolContext], Awaitable[Verification]] | None = None
     """Wait for the end of a command that still runs (supplied by `process/`'s owner, R8.2)."""
     list_files: Callable[[Path, str, int], Awaitable[list[str]]] | None = None

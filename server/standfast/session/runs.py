@@ -24,9 +24,11 @@ from standfast.events.types import (
     UserMessage,
 )
 from standfast.projections.rows import CallRow, MessageRow, RunRow, SessionRow
+from standfast.run import goal
 from standfast.run.loop import Granted, run_loop
 from standfast.run.runtime import Answer
-from standfast.session import permissions, recovery
+from standfast.run.window import summarise
+from standfast.session import goals, permissions, recovery
 from standfast.session.binding import require
 from standfast.session.live import Live, LiveSessions
 from standfast.session.parts import Parts
@@ -143,6 +145,14 @@ class Runs:
             await self._begin(live, session, run_id, self._started("retry"), [(run_id, message)], before=facts)
             return StartedRun(run_id, "running")
 
+    async def compact(self, session: SessionRow) -> None:
+        """A checkpoint on demand. Raises SessionBusy, ModelError."""
+        live = self._live.of(session.session_id)
+        async with live.turn:
+            self._require_idle(live)
+            runtime = surroundings(self._parts, self.folders, live, session, session.last_run_id)
+            await summarise(runtime, await runtime.context())
+
     async def release_queue(self, session: SessionRow) -> None:
         """The person lets a held queue go on."""
         live = self._live.of(session.session_id)
@@ -252,7 +262,12 @@ class Runs:
     async def _end(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> None:
         """Record the end; after a good one the next queued message starts in the same transaction."""
         async with live.turn:
-            facts: list[Tagged] = [(run_id, end)]
+            now = await self._parts.store.session(session.session_id) or session
+            run = await self._parts.store.run(run_id)
+            towards = goals.after_run(
+                now, end, run.trigger if run is not None else "message", self._parts.clock.now_ms()
+            )
+            facts: list[Tagged] = [(run_id, end), *((run_id, fact) for fact in towards)]
             following = await self._following(session.session_id, end)
             if following is not None:
                 facts += [(following.run_id, self._started("queue")), *_sent(following)]
@@ -265,6 +280,34 @@ class Runs:
                 return
             if following is not None:
                 self._go(live, session, following.run_id)
+            elif end.status == "succeeded":
+                await self.pursue(session.session_id)
+
+    async def pursue(self, session_id: str) -> None:
+        """Let an active goal go on by itself, after a pause; called after a good end and when the person activates it, never at start."""
+        row = await self._parts.store.session(session_id)
+        live = self._live.of(session_id)
+        if row is not None and goal.goes_on(row.goal) and live.run_id is None and not live.pursuing:
+            live.pursuing = True
+            self._parts.spawn(self._next_turn(live, session_id), f"goal {session_id}")
+
+    async def _next_turn(self, live: Live, session_id: str) -> None:
+        try:
+            await asyncio.sleep(self._parts.goal_pause_s)
+            async with live.turn:
+                live.pursuing = False
+                row = await self._parts.store.session(session_id)
+                if row is None or row.goal is None or not goal.goes_on(row.goal) or live.run_id is not None:
+                    return
+                await require(row, self.folders.open)
+                run_id, message_id = self._parts.ids.new("run"), self._parts.ids.new("msg")
+                content = [TextContent(text=goal.prompt(row.goal))]
+                message = UserMessage(message_id=message_id, client_message_id=message_id, content=content)
+                await self._begin(live, row, run_id, self._started("goal"), [(run_id, message)])
+        except StandfastError as error:
+            log.warning("goal not pursued", session_id=session_id, reason=error.reason)
+        finally:
+            live.pursuing = False
 
     async def _following(self, session_id: str, end: RunFinished) -> MessageRow | None:
         session = await self._parts.store.session(session_id)

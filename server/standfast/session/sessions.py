@@ -25,7 +25,8 @@ from standfast.events.types import (
 from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
-from standfast.session import history, permissions, recovery, settling
+from standfast.run import goal
+from standfast.session import goals, history, permissions, recovery, settling
 from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
@@ -73,7 +74,7 @@ class Sessions:
 
     def busy(self) -> bool:
         """A run, or a command that outlived a crash, keeps the daemon from its idle exit."""
-        return self.live_runs() > 0 or self._live.watching()
+        return self.live_runs() > 0 or self._live.watching() or self._live.pursuing()
 
     def live_runs(self) -> int:
         """Runs going on in this process."""
@@ -379,6 +380,35 @@ class Sessions:
             self._runs.folders.untrusted.update(workspace_uris)
         else:
             self._runs.folders.untrusted.difference_update(workspace_uris)
+
+    async def goal_set(self, session_id: str, objective: str, token_budget: int | None = None) -> dict[str, Any]:
+        """A new goal, active: the session goes on towards it by itself, with a pause between turns."""
+        await self._row(session_id)
+        made = goal.new(objective, token_budget, self._parts.clock.now_ms())
+        await self._parts.journal.emit(session_id, GoalUpdated(goal=made))
+        await self._runs.pursue(session_id)
+        return made
+
+    async def goal_update(
+        self,
+        session_id: str,
+        *,
+        status: str | None = None,
+        token_budget: int | None = None,
+        objective: str | None = None,
+    ) -> dict[str, Any]:
+        """Pause, resume, edit. Raises ActionNotAvailable where no goal is set."""
+        row = await self._row(session_id)
+        now_ms = self._parts.clock.now_ms()
+        made = goals.updated(row, now_ms, status=status, token_budget=token_budget, objective=objective)
+        await self._parts.journal.emit(session_id, GoalUpdated(goal=made))
+        await self._runs.pursue(session_id)
+        return made
+
+    async def compact(self, session_id: str) -> SessionView:
+        """Make a checkpoint now (R6.2). Raises SessionBusy during a run, ModelError; then the checkpoint before stays in force."""
+        await self._runs.compact(await self._row(session_id))
+        return await self.get(session_id)
 
     async def goal_get(self, session_id: str) -> dict[str, Any] | None:
         """The session's goal as R6.3 has it, None if there is none."""

@@ -8,10 +8,13 @@ from random import random
 
 from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.projections.rows import SessionRow
+from standfast.run.goal import Goal
 from standfast.run.runtime import Answer, Runtime, Standing
+from standfast.run.summary import Known
 from standfast.session import permissions
 from standfast.session.binding import require
 from standfast.session.context_of import ContextReader
+from standfast.session.known import known
 from standfast.session.live import Live
 from standfast.session.parts import Parts
 from standfast.session.superseding import superseded
@@ -37,7 +40,7 @@ class Folders:
         self._open[uri] = None
 
 
-def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow, run_id: str) -> Runtime:
+def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow, run_id: str | None) -> Runtime:
     """A run's runtime. What the person may change during a run (mode, allowances, folder) is read anew at each use."""
     session_id = session.session_id
     reader = ContextReader(parts.store, session_id)
@@ -51,7 +54,7 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     async def place(call_id: str, operation_id: str) -> ToolContext:
         row = await now()
         folder = await require(row, folders.open)
-        output = LiveOutput(parts, session_id, run_id, call_id)
+        output = LiveOutput(parts, session_id, run_id or "", call_id)
         return await tool_context(parts, row, call_id, operation_id, workspace=folder, output=output)
 
     async def standing() -> Standing:
@@ -62,12 +65,19 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     async def ask(question: PermissionRequested, blobs: Mapping[str, bytes]) -> Answer:
         return await permissions.ask(live, emit, question, blobs)
 
+    async def goal() -> Goal | None:
+        return (await now()).goal
+
+    async def log_knows() -> Known:
+        return await known(parts.store, session_id)
+
     async def supersede(uris: Sequence[str]) -> list[Fact]:
         return superseded(await parts.store.conflicts(session_id=session_id), uris)
 
     return Runtime(
-        session_id=session_id, run_id=run_id, model=parts.model, model_name=session.model or parts.model_name,
-        max_tokens=parts.max_tokens, tools=parts.tools, offered=parts.offered, clock=parts.clock, ids=parts.ids,
+        session_id=session_id, run_id=run_id or "", model=parts.model, model_name=session.model or parts.model_name,
+        max_tokens=parts.max_tokens, window=parts.window, tools=parts.tools, offered=parts.offered,
+        clock=parts.clock, ids=parts.ids, goal=goal, known=log_knows,
         emit=emit, context=reader.read, tool_context=place, standing=standing, ask=ask, superseded=supersede,
         sleep=asyncio.sleep, random=random,
     )  # fmt: skip

@@ -38,6 +38,7 @@ async def tool_context(
         output=output,
         trusted=await parts.store.trusted(row.workspace_uri),
         sandbox=parts.sandbox,
+        goal=row.goal,
     )
 
 

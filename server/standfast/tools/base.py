@@ -117,6 +117,8 @@ class ToolContext:
     trusted: bool = False
     """The person trusts the folder: its own hooks, filters and settings may act."""
     sandbox: str = "none"
+    goal: Mapping[str, Any] | None = None
+    """The session's goal (R6.3), for the tool that reports on it."""
 
 
 class Tool(Protocol):

@@ -1,0 +1,107 @@
+"""Asks the model within its window and the person's budget: a checkpoint when the context nears the window (R6.2), a stop before the
+call that would pass the goal's budget (R6.3)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+
+from standfast.errors import StandfastError
+from standfast.events.types import GoalUpdated, SummaryCreated, Usage
+from standfast.failpoints import hit
+from standfast.model.base import Completed, ModelError, ModelRequest
+from standfast.run import goal, summary
+from standfast.run.attempt import attempt
+from standfast.run.context import Context
+from standfast.run.prompt import SYSTEM, tool_definitions
+from standfast.run.runtime import Runtime
+
+FULL = 0.85
+"""Share of the window from which on a checkpoint is made first."""
+
+
+class Window:
+    """What requests of one run weigh. The API's own count of the last one corrects the estimate of the next."""
+
+    def __init__(self, run: Runtime) -> None:
+        self._run = run
+        self._fixed = summary.estimate([SYSTEM, tool_definitions(run.offered)])
+        self._counted: tuple[int, int] | None = None
+        """(tokens of the last request and its reply, characters of its messages)"""
+
+    async def ask(self) -> Completed:
+        """One whole reply. Raises ModelError; StandfastError (`BudgetReached`) before a call that would pass the budget."""
+        request = await self._request()
+        try:
+            reply = await attempt(self._run, request)
+        except ModelError as error:
+            if error.reason != "ContextTooLong":
+                raise
+            await summarise(self._run, await self._run.context())
+            request = await self._request()
+            reply = await attempt(self._run, request)
+        self._counted = (_total(reply.usage), _length(request))
+        return reply
+
+    async def _request(self) -> ModelRequest:
+        context = await self._run.context()
+        request = self._made(context)
+        if self._tokens(request) + self._run.max_tokens > self._run.window * FULL and len(request.messages) > 1:
+            await summarise(self._run, context)
+            self._counted = None
+            request = self._made(await self._run.context())
+        await self._keep_to_budget(self._tokens(request))
+        return request
+
+    def _made(self, context: Context) -> ModelRequest:
+        run = self._run
+        return ModelRequest(
+            model=run.model_name, system=SYSTEM, messages=context.messages(), tools=tool_definitions(run.offered),
+            max_tokens=run.max_tokens,
+        )  # fmt: skip
+
+    def _tokens(self, request: ModelRequest) -> int:
+        if self._counted is None:
+            return self._fixed + summary.estimate(request.messages)
+        tokens, length = self._counted
+        return tokens + max(0, _length(request) - length) // summary.CHARACTERS_PER_TOKEN
+
+    async def _keep_to_budget(self, tokens: int) -> None:
+        current = await self._run.goal()
+        if current is None or current["status"] != "active" or goal.affords(current, tokens):
+            return
+        await self._run.emit(GoalUpdated(goal=goal.changed(current, self._run.clock.now_ms(), status="budget_limited")))
+        raise StandfastError(
+            "BudgetReached",
+            f"The goal's budget of {current['tokenBudget']} tokens would be passed by the next call (about {tokens} tokens). "
+            "Nothing was sent. Raise the budget, or send a message after clearing the goal.",
+        )
+
+
+async def summarise(run: Runtime, context: Context) -> None:
+    """Make a checkpoint of everything so far and store it. A failure or a crash in the middle leaves the one before in force.
+
+    Raises ModelError. Costs one call; the log itself loses nothing.
+    """
+    request = summary.request(run.model_name, context.messages(), run.window, min(run.max_tokens, run.window // 4))
+    through = context.last_seq
+    known = await run.known()
+    hit("in_summary")
+    async with aclosing(run.model.stream(request)) as items:
+        async for item in items:
+            if isinstance(item, Completed):
+                text = "\n".join(block["text"] for block in item.blocks if block["type"] == "text")
+                checkpoint = summary.checkpoint(text, known)
+                await run.emit(SummaryCreated(through_seq=through, text=checkpoint, usage=item.usage))
+                return
+    raise ModelError(
+        "StreamBroken", "The checkpoint did not come whole. The one before stays in force; try again.", retry=True
+    )
+
+
+def _total(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens
+
+
+def _length(request: ModelRequest) -> int:
+    return len(json.dumps(list(request.messages), ensure_ascii=False))
