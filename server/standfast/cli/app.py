@@ -194,10 +194,11 @@ def login(ctx: typer.Context, remove: Annotated[bool, typer.Option("--remove", h
 
 @app.command(help="See it survive: a small project, a scripted model, two kills.")
 def demo(
+    ctx: typer.Context,
     as_json: AsJson = False,
     seed: Annotated[int, typer.Option("--seed", help="Chooses the moments of the kills.")] = 1,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the project and the logs.")] = False,
 ) -> int:
     from standfast.cli.demo.play import play
 
-    return _run(play(seed=seed, as_json=as_json, keep=keep))
+    return _run(play(ctx.obj, seed=seed, as_json=as_json, keep=keep))

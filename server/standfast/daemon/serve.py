@@ -24,7 +24,7 @@ from standfast.errors import StandfastError
 from standfast.places import Places, find_places, private_directory
 
 if TYPE_CHECKING:
-    from standfast.daemon.compose import Parts
+    from standfast.daemon.compose import Daemon
 
 TICK_S = 2.0
 """How often the daemon looks after its socket, its lock and whether it is still needed."""
@@ -130,7 +130,7 @@ class House:
         if self.spawn_lock is not None:
             self.spawn_lock.release()
 
-    async def serve(self, parts: Parts, ready: Callable[[], None]) -> None:
+    async def serve(self, parts: Daemon, ready: Callable[[], None]) -> None:
         """Let clients in until SIGTERM, SIGINT or the idle exit, then end in order."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -165,7 +165,7 @@ class House:
             elif loop.time() - needed_at >= parts.idle_exit_s:
                 self._leave_if_idle(door)
 
-    def _lock_again(self, parts: Parts) -> None:
+    def _lock_again(self, parts: Daemon) -> None:
         """The lock's file was deleted: make it anew. If another daemon was quicker, this one ends (never two on a store)."""
         fresh = lock.take(self.places.lock, wait_s=0)
         if fresh is None:
@@ -202,7 +202,7 @@ class Door:
     """Takes connections off the socket and gives each its task."""
 
     house: House
-    parts: Parts
+    parts: Daemon
     work: asyncio.TaskGroup
 
     def open(self) -> None:

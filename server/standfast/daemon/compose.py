@@ -1,0 +1,200 @@
+"""The composition root: the only place that builds concrete parts and joins them. Read it to see what the daemon consists of."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import getpass
+import os
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from standfast import __version__
+from standfast.clock import Clock, RandomIds, SystemClock
+from standfast.config import Settings, take_settings
+from standfast.daemon.unavailable import unavailable
+from standfast.editor.buffers import OpenBuffers
+from standfast.editor.connection import serve_client
+from standfast.editor.core import Core, Status
+from standfast.errors import StandfastError, StoreError
+from standfast.events.journal import Journal
+from standfast.model.choose import make_model
+from standfast.model.credentials import Credentials
+from standfast.places import Places, private_directory
+from standfast.process import sandbox
+from standfast.process.identity import boot_id
+from standfast.process.launch import Commands
+from standfast.session.parts import Parts
+from standfast.session.sessions import Sessions
+from standfast.store.base import Store
+from standfast.store.sqlite import SqliteStore
+from standfast.tools import registry
+
+UMASK_VARIABLE = "STANDFAST_UMASK"
+"""The person's own umask, octal: `__main__` notes it before it closes the daemon's. Commands get it back."""
+
+Trouble = tuple[str, str]
+"""(code, sentence): what does not work as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """The parts, joined."""
+
+    core: Core
+    sessions: Sessions
+    commands: Commands
+    clock: Clock
+    log: Any
+    idle_exit_s: float
+    tasks: Tasks
+
+    async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One client, until it goes or is dropped."""
+        await serve_client(reader, writer, self.core)
+
+    def busy(self) -> bool:
+        """A run, an open question of a live run or a supervised command keeps the daemon."""
+        return self.sessions.busy() or len(self.commands) > 0
+
+    async def stop(self) -> None:
+        """End what is going on. Runs stay without an end: the next daemon marks them interrupted."""
+        await self.tasks.end()
+
+
+@dataclass(slots=True)
+class Tasks:
+    """The session layer's tasks. They do not raise; they end with the daemon."""
+
+    _all: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._all.add(task)
+        task.add_done_callback(self._all.discard)
+        return task
+
+    async def end(self) -> None:
+        """Cancel all and wait: a cancelled call ends its effect first."""
+        while self._all:
+            for task in self._all:
+                task.cancel()
+            await asyncio.wait(self._all)
+
+
+@contextlib.asynccontextmanager
+async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerator[Daemon]:
+    """Build everything, ready to serve; on leaving, close it in the opposite order.
+
+    Raises StandfastError (`ConfigInvalid`). A store or credentials that cannot be used are degraded modes, not failures.
+    """
+    clock, ids, log, tasks = SystemClock(), RandomIds(), structlog.get_logger(), Tasks()
+    settings = take_settings(places.config, os.environ)
+    troubles: list[Trouble] = [("SettingUnknown", warning) for warning in settings.warnings]
+    credentials = _take_credentials(places, troubles)
+    store, opened = await _open_store(places, clock, troubles)
+    journal, buffers = Journal(store), OpenBuffers()
+    commands = Commands(grace_ms=round(settings.daemon.grace_s * 1000), umask=_persons_umask(), clock=clock)
+    model = make_model(settings, credentials, clock)
+    offered = registry.offered(commands)
+    sessions = Sessions(
+        Parts(
+            store=store,
+            journal=journal,
+            model=model,
+            model_name=settings.model.model,
+            max_tokens=settings.model.max_tokens,
+            tools={tool.name: tool for tool in (*offered, *registry.internal())},
+            offered=offered,
+            buffers=buffers,
+            clock=clock,
+            ids=ids,
+            spawn=tasks.spawn,
+            spool=private_directory(places.commands),
+            worker_id=ids.new("worker"),
+            boot_id=boot_id(),
+            user_id=getpass.getuser(),
+            sandbox=sandbox.detect(),
+        )
+    )
+    core = Core(
+        sessions=sessions,
+        feed=journal,
+        clock=clock,
+        ids=ids,
+        version=__version__,
+        sandbox=sandbox.detect(),
+        transcripts=private_directory(places.transcripts),
+        set_credentials=_setter(credentials),
+        degraded=lambda: [*troubles, *((one["code"], one["message"]) for one in (opened.degraded() if opened else ()))],
+        status=_status(places, settings, sessions),
+        buffers=buffers,
+    )
+    try:
+        if opened is not None:
+            await commands.adopt_all(places.commands)
+            await _begin(sessions, troubles)
+        gc.freeze()  # what is loaded by now stays for good: no collection walks over it again
+        yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
+    finally:
+        await tasks.end()
+        commands.close()
+        await model.close()
+        await store.close()
+
+
+async def _begin(sessions: Sessions, troubles: list[Trouble]) -> None:
+    """Mark what the last daemon left unfinished. A store that can only be read stays as it is."""
+    try:
+        await sessions.start()
+    except StoreError as error:
+        troubles.append((error.reason, error.message))
+
+
+async def _open_store(places: Places, clock: Clock, troubles: list[Trouble]) -> tuple[Store, SqliteStore | None]:
+    """The store; where it cannot be opened, one that refuses everything and says why (d12)."""
+    try:
+        opened = await SqliteStore.open(places.store, clock)
+    except StoreError as error:
+        troubles.append((error.reason, error.message))
+        return unavailable(error), None
+    return opened, opened
+
+
+def _take_credentials(places: Places, troubles: list[Trouble]) -> Credentials:
+    try:
+        return Credentials.take(places.credentials, os.environ)
+    except StandfastError as error:
+        troubles.append((error.reason, error.message))
+        return Credentials(places.credentials)
+
+
+def _setter(credentials: Credentials) -> Callable[[str, str | None], Coroutine[Any, Any, None]]:
+    async def set_credentials(provider: str, key: str | None) -> None:
+        await asyncio.to_thread(credentials.set, provider, key)
+
+    return set_credentials
+
+
+def _status(places: Places, settings: Settings, sessions: Sessions) -> Callable[[], Coroutine[Any, Any, Status]]:
+    async def status() -> Status:
+        return Status(
+            pid=os.getpid(),
+            socket=str(places.socket),
+            store=str(places.store),
+            base_url=settings.model.base_url if settings.model.provider == "anthropic" else "",
+            runs=sessions.live_runs(),
+        )
+
+    return status
+
+
+def _persons_umask() -> int:
+    try:
+        return int(os.environ.get(UMASK_VARIABLE, "022"), 8) & 0o777
+    except ValueError:
+        return 0o022
