@@ -67,11 +67,6 @@ class Follower:
         self.offset += len(data)
         return self._decoder.decode(data)
 
-    @property
-    def whole(self) -> int:
-        """The offset of the first character that is not yet given out: where to begin again after a restart."""
-        return self.offset - len(self._decoder.getstate()[0])
-
     def waiting(self) -> int:
         """Bytes that are there and were not read."""
         try:
@@ -119,3 +114,31 @@ class LiveOutput:
         shown = text[: self._room]
         self._room -= len(shown)
         return shown
+
+
+class Polled(NamedTuple):
+    """New output since an offset."""
+
+    text: str
+    skipped: int
+    """Bytes left out before `text`, because there was more than one answer holds."""
+    offset: int
+    """Where to go on: bytes, at the beginning of a character."""
+
+
+def poll(path: Path, offset: int, *, characters_max: int) -> Polled:
+    """What an output file has beyond `offset`, at most `characters_max` characters; of more, the newest."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            begin = max(offset, size - characters_max)
+            file.seek(begin)
+            data = file.read(size - begin)
+    except FileNotFoundError:
+        return Polled("", 0, offset)
+    if begin > offset:  # we are anywhere: go to the beginning of a character
+        cut = next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
+        begin, data = begin + cut, data[cut:]
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data)
+    return Polled(text, begin - offset, begin + len(data) - len(decoder.getstate()[0]))

@@ -225,6 +225,17 @@ def read_exit(directory: str) -> Exit | None:
     )
 
 
+def put_cursor(directory: str, offset: int) -> None:
+    """Remember how far the output was polled. Losing it means to read some of it again."""
+    put(directory, CURSOR, {"version": VERSION, "offset": offset}, durable=False)
+
+
+def read_cursor(directory: str) -> int:
+    """How far the output was polled, in bytes."""
+    found = _load(directory, CURSOR)
+    return 0 if found is None else int(found["offset"])
+
+
 def _write(path: str, value: dict[str, Any], *, durable: bool) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:

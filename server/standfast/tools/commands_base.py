@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def record_directory(call: StartedCall, ctx: ToolContext) -> Path:
 def intent_command(intents: tuple[Intent, ...]) -> str:
     """The command as its intent recorded it."""
     return next((str(intent.model_dump(by_alias=True).get("command", "")) for intent in intents), "")
+
+
+async def start(
+    commands: Commands, directory: Path, spec: records.Spec, environment: Mapping[str, str]
+) -> Supervised | Outcome:
+    """Start a command whose intent is durable; an Outcome where that is not possible: then nothing of it ran."""
+    try:
+        return await commands.start(directory, spec, environment)
+    except FileExistsError:
+        why = "This call was started or judged before; it is not started again."
+    except OSError as error:
+        why = f"The command could not be started ({error.strerror}). Nothing of it ran."
+    return Outcome("error", why, reason="CommandNotStarted")
 
 
 async def follow(supervised: Supervised, ctx: ToolContext) -> None:
@@ -169,7 +183,7 @@ def _output(directory: Path) -> tuple[str, str | None, dict[str, bytes]]:
 
 # -- after a crash ----------------------------------------------------------------------------------------------------
 
-_VERDICTS: dict[str, Verdict] = {
+VERDICTS: dict[str, Verdict] = {
     "never_begun": "not_applied",
     "starting": "running",
     "running": "running",
@@ -178,6 +192,7 @@ _VERDICTS: dict[str, Verdict] = {
     "lost": "unknown",
     "later_version": "unknown",
 }
+"""What was found → the verdict on a command."""
 
 
 def evidence(state: State) -> str:
@@ -198,7 +213,7 @@ def evidence(state: State) -> str:
 
 async def verification(state: State, directory: Path, command: str) -> Verification:
     """The verdict on a command, with its real result where it has one."""
-    verdict = _VERDICTS[state.found]
+    verdict = VERDICTS[state.found]
     outcome: Outcome | None = None
     if state.found == "ended":
         outcome = await outcome_of(state, directory)
@@ -211,7 +226,7 @@ async def stop_started(commands: Commands, call: StartedCall, ctx: ToolContext) 
     """The recovery action `stop`: end the tree. Also right where it has ended already."""
     command = intent_command(call.intents)
     state = await commands.stop(record_directory(call, ctx))
-    verdict = _VERDICTS[state.found]
+    verdict = VERDICTS[state.found]
     return Settlement(verdict, evidence(state), targets=(Target(command=command, verdict=verdict),))
 
 

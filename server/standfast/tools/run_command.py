@@ -7,6 +7,7 @@ one (models write bash), else sh; neither reads start-up files, because BASH_ENV
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from standfast.events.types import Intent
 from standfast.process import sandbox
 from standfast.process.environment import command_environment
+from standfast.process.judge import State
 from standfast.process.launch import Commands
 from standfast.process.record import Spec
-from standfast.process.supervised import Supervised
 from standfast.tools.base import Effect, Outcome, Plan, Settlement, StartedCall, ToolContext, Verification
 from standfast.tools.commands_base import (
     digest,
@@ -25,11 +26,13 @@ from standfast.tools.commands_base import (
     not_available,
     outcome_of,
     record_directory,
+    start,
     stop_started,
     stopped_for_cancel,
     verification,
     visible,
 )
+from standfast.tools.git_lock import remove_lock, with_lock
 
 TIMEOUT_S = 600.0
 """Of a command that names none; one in the background has none."""
@@ -97,7 +100,8 @@ class RunCommand:
             timeout_ms=_timeout_ms(args),
         )
         try:
-            started = await self._start(directory, spec)
+            environment = command_environment(self.commands.environ, ctx.operation_id)
+            started = await start(self.commands, directory, spec, environment)
             if isinstance(started, Outcome):
                 return started
             if args.background:
@@ -106,16 +110,6 @@ class RunCommand:
             return await outcome_of(await self.commands.wait(directory), directory)
         except asyncio.CancelledError:
             return await stopped_for_cancel(self.commands, directory)
-
-    async def _start(self, directory: Path, spec: Spec) -> Supervised | Outcome:
-        try:
-            environment = command_environment(self.commands.environ, spec.operation_id)
-            return await self.commands.start(directory, spec, environment)
-        except FileExistsError:
-            why = "This call was started or judged before; it is not started again."
-        except OSError as error:
-            why = f"The command could not be started ({error.strerror}). Nothing of it ran."
-        return Outcome("error", why, reason="CommandNotStarted")
 
     async def _in_background(self, directory: Path) -> Outcome:
         """The result of a start: what to call it by. It lives on, held by `commands`."""
@@ -131,15 +125,21 @@ class RunCommand:
     async def verify(self, call: StartedCall, ctx: ToolContext) -> Verification:
         """By the record. A living command is adopted, so that its grace time does not end it while people decide."""
         directory = record_directory(call, ctx)
-        return await verification(await self.commands.state(directory), directory, intent_command(call.intents))
+        return await self._judged(await self.commands.state(directory), call, ctx)
 
     async def wait(self, call: StartedCall, ctx: ToolContext) -> Verification:
         """Wait for a `running` command to end: then `finished` with the real result (or `unknown`: nobody saw it)."""
-        directory = record_directory(call, ctx)
-        return await verification(await self.commands.wait(directory), directory, intent_command(call.intents))
+        return await self._judged(await self.commands.wait(record_directory(call, ctx)), call, ctx)
+
+    @staticmethod
+    async def _judged(state: State, call: StartedCall, ctx: ToolContext) -> Verification:
+        found = await verification(state, record_directory(call, ctx), intent_command(call.intents))
+        return replace(found, evidence=await with_lock(found.evidence, ctx.workspace, state))
 
     async def settle(self, action: str, call: StartedCall, ctx: ToolContext) -> Settlement:
-        """`stop` only: nothing undoes a command, and it is never run a second time."""
+        """`stop`, or `removeLock` for an index.lock of its dead git: nothing undoes or repeats a command."""
+        if action == "removeLock":
+            return await remove_lock(self.commands, call, ctx)
         if action != "stop":
             raise not_available(action, "a command cannot be undone and is never run a second time by itself.")
         return await stop_started(self.commands, call, ctx)
