@@ -19,6 +19,7 @@ from standfast.tools.resolve_conflict import ResolveConflict
 from standfast.tools.run_command import RunCommand
 from standfast.tools.search import Search
 from standfast.tools.undo import Undo
+from standfast.tools.update_goal import UpdateGoal
 from standfast.tools.update_plan import UpdatePlan
 from standfast.tools.write_file import WriteFile
 
@@ -27,7 +28,7 @@ def offered(commands: Commands) -> Sequence[Tool]:
     """The model's tools. `commands`: the daemon's own set of living commands, which three of them share."""
     return (
         ReadFile(), ListFiles(), Search(), WriteFile(), EditFile(), ApplyPatch(),
-        RunCommand(commands), ProcessTool(commands), GitTool(commands), UpdatePlan(),
+        RunCommand(commands), ProcessTool(commands), GitTool(commands), UpdatePlan(), UpdateGoal(),
     )  # fmt: skip
 
 
