@@ -37,7 +37,7 @@ def server_address(value: str) -> str:
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class ModelSettings(Section):

@@ -87,9 +87,6 @@ class ToolUse:
     """In how many deltas the JSON text comes."""
 
 
-_ids = itertools.count(1)
-
-
 def tool(name: str, /, *, id: str | None = None, raw: str | None = None, pieces: int = 3, **args: Any) -> ToolUse:
     """A tool call: `tool("read_file", path="a.py")`. Without `id` it gets one when the reply is sent, unique in the fake."""
     return ToolUse(name, args, id, raw, pieces)
@@ -224,7 +221,7 @@ def reply(
 
 
 def message_start(model: str = "fake", usage: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """The first event of each stream."""
+    """The first event of each stream. The fake gives each message a number when it sends it."""
     counts = {
         "input_tokens": 10,
         "cache_creation_input_tokens": 0,
@@ -233,7 +230,7 @@ def message_start(model: str = "fake", usage: Mapping[str, int] | None = None) -
         **(usage or {}),
     }
     message = {
-        "id": f"msg_fake_{next(_ids)}",
+        "id": "msg_fake",
         "type": "message",
         "role": "assistant",
         "model": model,

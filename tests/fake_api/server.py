@@ -208,6 +208,9 @@ class FakeApi:
                     step = {**step, "content_block": {**block, "id": f"toolu_fake_{self._tool_ids}"}}
             elif block.get("type") == "redacted_thinking":
                 self.sent.redacted.add(block["data"])
+            if isinstance(step, dict) and step["type"] == "message_start":
+                message_id = f"msg_fake_{len(self.requests) + 1}"
+                step = {**step, "message": {**step["message"], "id": message_id}}
             if isinstance(step, dict) and step["type"] == "content_block_delta":
                 self._remember_thinking(step, texts)
             steps.append(step)

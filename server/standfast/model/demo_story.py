@@ -152,12 +152,12 @@ def _tests(steps: tuple[Step, ...], patched: Step) -> Line:
             "The recovery note says that my patch is in place. " if patched.interrupted else "Both files are changed. "
         )
         return Line(learnt + "Now the tests.", "run_command", {"command": COMMAND})
-    if ran.state == "done":
+    if ran.state == "done" and (_passed(ran) or not ran.interrupted):
         return Line(_summary(ran))
     tries = sum(step.tool == "run_command" for step in steps)
     if ran.interrupted and tries < 4:
         return Line(
-            "I have no result of the tests. They change nothing, so it is safe to run them again.",
+            "I have no whole result of the tests. They change nothing, so it is safe to run them again.",
             "run_command",
             {"command": COMMAND},
         )
@@ -169,9 +169,12 @@ def _tests(steps: tuple[Step, ...], patched: Step) -> Line:
 
 def _summary(ran: Step) -> str:
     """The end, which claims only what the result says."""
-    passed = "OK" in ran.result and "FAILED" not in ran.result
-    said = "all tests pass" if passed else "the tests ran; look at their output above"
+    said = "all tests pass" if _passed(ran) else "the tests ran; look at their output above"
     return f"Done: `shop/cart.py` counts every piece and `shop/money.py` rounds half up; {said}."
+
+
+def _passed(ran: Step) -> bool:
+    return "OK" in ran.result and "FAILED" not in ran.result
 
 
 def _last(steps: tuple[Step, ...], tool: str) -> Step | None:

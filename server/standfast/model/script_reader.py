@@ -13,7 +13,10 @@ from typing import Any, Literal, cast
 State = Literal["done", "not_applied", "doubtful", "refused", "open"]
 
 _ABSENT = re.compile(r"<(recovery|summary)>.*?</\1>", re.DOTALL)
-_VERDICT = re.compile(r"\b(not_applied|applied|finished|partial|diverged|running|unknown|uncertain)\b")
+_WORD = "(not_applied|applied|finished|partial|diverged|running|unknown|uncertain)"
+_VERDICT = re.compile(rf"\b{_WORD}\b")
+_TOLD = re.compile(rf"\): {_WORD} - |\(now {_WORD}\)")
+"""How a line of `<recovery>` says a verdict, apart from the call's arguments, which may hold the same words."""
 _STATE_OF: dict[str, State] = {"applied": "done", "finished": "done", "not_applied": "not_applied"}
 GO_ON = frozenset({"", "go on.", "go on", "continue", "resume"})
 
@@ -73,11 +76,22 @@ def _step(use: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> Step:
                 result, failed = _plain(block.get("content", "")), bool(block.get("is_error"))
                 interrupted = failed and "interrupted" in result
                 state = _state(result) if interrupted else "refused" if failed else "done"
-            elif block["type"] == "text" and message["role"] == "user":
-                for line in block["text"].splitlines():
-                    if f"Call {use['id']} (" in line and (found := _VERDICT.findall(line.partition("): ")[2])):
-                        state, interrupted = _STATE_OF.get(found[-1], "doubtful"), True
+            elif block["type"] == "text" and (news := _news_of(use["id"], block["text"])):
+                state, interrupted = news, True
     return Step(use["name"], use["input"], result, state, interrupted)
+
+
+def _news_of(use_id: str, text: str) -> State | None:
+    """What a text says of a call that it names, if it does: the last word holds."""
+    news: State | None = None
+    for line in text.splitlines():
+        if f"Call {use_id} (" not in line:
+            continue
+        if found := list(_TOLD.finditer(line)):
+            news = _STATE_OF.get(found[-1][1] or found[-1][2], "doubtful")
+        elif "now has its result (ok" in line:
+            news = "done"
+    return news
 
 
 def _state(result: str) -> State:
