@@ -145,6 +145,11 @@ def is_already_there(index: LineIndex, hunk: Hunk) -> int | None:
     return found[0] if between and any(not _is_trivial(line) for line in new) else None
 
 
+def is_telling(text: str) -> bool:
+    """Whether a text is long enough that finding it once says something."""
+    return any(not _is_trivial(line) for line in text.split("\n"))
+
+
 def _is_trivial(line: str) -> bool:
     words = "".join(char if char.isalnum() else " " for char in line).split()
     return sum(map(len, words)) < 2 or (len(words) == 1 and words[0].lower() in COMMON_WORDS)

@@ -1,0 +1,124 @@
+"""resolve_conflict: carry out a person's choice about a refused write: the merge, or the candidate they chose (R11.4).
+
+Not offered to the model. The wish is evaluated anew against the file as it is now; where it does not fit any more, nothing is
+changed and it is said. A call like any other: intents first, one transaction, undoable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from standfast.events.types import Conflict
+from standfast.files.entry import Entry, FileChange
+from standfast.files.merge import merge
+from standfast.files.patch_parse import parse_patch
+from standfast.files.patch_plan import Choice, writable
+from standfast.files.refusal import Refusal, Refused
+from standfast.tools import conflicts
+from standfast.tools.apply_patch import try_patch
+from standfast.tools.base import Effect, Outcome, Plan, ToolContext
+from standfast.tools.edit_file import EditFileArgs, look_and_edit
+from standfast.tools.edit_recovery import WritesFiles
+from standfast.tools.edit_run import carry_out
+from standfast.tools.edits import plan_edits, with_view
+
+Changes = tuple[FileChange, ...]
+STALE = Refusal(
+    "file_changed", "The file was changed again, and the choice does not fit it any more. Nothing was changed."
+)
+
+
+class ResolveConflictArgs(BaseModel):
+    conflict: dict[str, Any]
+    """The `conflict_raised` fact, camelCase."""
+    action: Literal["merge", "applyAt"]
+    line: int | None = Field(None, description="With applyAt: the candidate's line, from 1.")
+
+
+class ResolveConflict(WritesFiles):
+    name = "resolve_conflict"
+    description = "Carry out what a person chose about a refused write."
+    effect: Effect = "edit"
+    Args = ResolveConflictArgs
+
+    async def plan(self, args: ResolveConflictArgs, ctx: ToolContext) -> Plan | Outcome:
+        conflict = Conflict.model_validate(args.conflict)
+        if args.action == "merge":
+            changes = await _merged(conflict, ctx)
+        else:
+            changes = await _at_line(conflict, args.line, ctx)
+        if isinstance(changes, Refusal):
+            return conflicts.failed(changes)
+        if not changes:
+            return Outcome("ok", f"{conflict.path} holds this already; nothing was written.")
+        return await plan_edits(ctx, changes)
+
+    async def run(self, args: ResolveConflictArgs, plan: Plan, ctx: ToolContext) -> Outcome:
+        async def refuse(refusal: Refusal) -> Outcome:
+            return conflicts.failed(refusal)
+
+        return await carry_out(plan, ctx, refuse)
+
+
+async def _merged(conflict: Conflict, ctx: ToolContext) -> Changes | Refusal:
+    """The offered merge where the file is as it was; else the wish merged anew into what is there now."""
+    entry = await _entry(conflict.path, ctx)
+    if isinstance(entry, Refusal):
+        return entry
+    if entry.data is None or entry.kind != "file":
+        return STALE
+    if entry.version == conflict.current_version and conflict.merged_blob is not None:
+        content = await ctx.blob(conflict.merged_blob)
+    else:
+        content = await _merge_anew(conflict, entry.data, ctx)
+    if content is None:
+        return STALE
+    if conflict.change.get("tool") == "apply_patch":
+        choice = Choice(str(conflict.change["path"]), merged=content)
+        return await _patch(conflict, choice, ctx)
+    return () if content == entry.data else (FileChange("update", entry, content),)
+
+
+async def _merge_anew(conflict: Conflict, current: bytes, ctx: ToolContext) -> bytes | None:
+    if conflict.base_blob is None or conflict.proposed_blob is None:
+        return None
+    base, proposed = await ctx.blob(conflict.base_blob), await ctx.blob(conflict.proposed_blob)
+    return None if base is None or proposed is None else await merge(base, current, proposed)
+
+
+async def _at_line(conflict: Conflict, line: int | None, ctx: ToolContext) -> Changes | Refusal:
+    """The wish at the candidate that was chosen; it must still be a candidate."""
+    if line is None or conflict.change.get("tool") not in {"apply_patch", "edit_file"}:
+        return Refusal("malformed", "This conflict has no places to choose from. Nothing was changed.")
+    if conflict.change["tool"] == "edit_file":
+        edited = await look_and_edit(EditFileArgs.model_validate(conflict.change["args"]), ctx, at_line=line)
+        if isinstance(edited, Refusal):
+            return edited
+        return (
+            edited.after if isinstance(edited.after, Refusal) else (FileChange("update", edited.entry, edited.after),)
+        )
+    open_hunk = next((hunk.index for hunk in conflict.hunks if line in (hunk.candidate_lines or ())), None)
+    if open_hunk is None:
+        return STALE
+    choice = Choice(str(conflict.change["path"]), {open_hunk: line}, skip_applied=True)
+    return await _patch(conflict, choice, ctx)
+
+
+async def _patch(conflict: Conflict, choice: Choice, ctx: ToolContext) -> Changes | Refusal:
+    """The whole patch, with the person's choice for one of its files: all of it or nothing, as ever."""
+    sections = parse_patch(str(conflict.change["args"]["patch"]))
+    return sections if isinstance(sections, Refusal) else (await try_patch(sections, ctx, choice)).result
+
+
+async def _entry(path: str, ctx: ToolContext) -> Entry | Refusal:
+    def work(_: object, look: Any) -> Entry | Refusal:
+        try:
+            entry: Entry = look(path)
+            writable(entry, path)
+        except Refused as refused:
+            return refused.refusal
+        return entry
+
+    return await with_view(ctx, [path], work)
