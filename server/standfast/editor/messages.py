@@ -132,10 +132,11 @@ def _response(message_id: MessageId | None, message: dict[str, Any]) -> Message 
         return Refused(message_id, INVALID_REQUEST, "A message has a method, a result or an error.")
     if message_id is None:
         return None
-    error: Any = message.get("error")
-    if error is not None and not isinstance(error, dict):
-        error = {"code": INVALID_REQUEST, "message": "an error that is no object"}
-    return Response(message_id, message.get("result"), error)
+    given: Any = message.get("error")
+    if given is None:
+        return Response(message_id, message.get("result"), None)
+    odd = {"code": INVALID_REQUEST, "message": "an error that is no object"}
+    return Response(message_id, None, cast(dict[str, Any], given) if isinstance(given, dict) else odd)
 
 
 def _id_for_refusal(message: dict[str, Any]) -> MessageId | None:

@@ -1,0 +1,219 @@
+"""Keeps what a person must look at, session by session, and shows it to whom it concerns: diagnostics and `attention/changed`.
+
+Nothing is shown twice: per client and document the last published list is remembered. What is settled is taken away at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+
+from standfast.editor import uris
+from standfast.editor import wire_views as views
+from standfast.editor.attention_view import LineEnd, diagnostics, unknown_text
+from standfast.editor.clients import Client, Clients
+from standfast.editor.texts import Document, bare, to_client
+from standfast.editor.transcripts import Transcripts
+from standfast.errors import NotFound
+from standfast.projections.attention import AttentionItem
+from standfast.protocol.notices import AttentionChangedNotice
+from standfast.session.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Matters:
+    """What is open in one session."""
+
+    session_id: str
+    workspace_uri: str
+    items: tuple[AttentionItem, ...]
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What one client was last told: document key → (URI as sent, items); workspace → items."""
+
+    documents: dict[str, tuple[str, list[AttentionItem]]] = field(
+        default_factory=dict[str, "tuple[str, list[AttentionItem]]"]
+    )
+    workspaces: dict[str, AttentionChangedNotice] = field(default_factory=dict[str, AttentionChangedNotice])
+
+
+class AttentionBoard:
+    """Open matters of all sessions that have any and that a client has asked for. One a daemon."""
+
+    def __init__(self, sessions: Sessions, clients: Clients, transcripts: Transcripts) -> None:
+        self._sessions = sessions
+        self._clients = clients
+        self._transcripts = transcripts
+        self._matters: dict[str, Matters] = {}
+        self._shown: dict[int, _Shown] = {}
+        self._settled_texts: dict[str, frozenset[str]] = {}
+        """Conflict → texts that, standing in the open document, leave nothing to settle."""
+
+    # -- keeping --
+
+    async def look(self, session_id: str) -> Matters | None:
+        """Read one session's open matters anew and show what changed. None: nothing is open, or no such session."""
+        before = self._matters.get(session_id)
+        try:
+            items = tuple(await self._sessions.attention(session_id))
+            workspace = (await self._sessions.get(session_id)).row.workspace_uri
+        except NotFound:
+            items, workspace = (), ""
+        if items:
+            self._matters[session_id] = Matters(session_id, workspace, items)
+            await self._learn(items)
+        else:
+            self._matters.pop(session_id, None)
+        if before is not None or items:
+            await self._transcripts.refresh([item.uri for item in items], self._clients)
+            self.show_all()
+        return self._matters.get(session_id)
+
+    async def opened(self, client: Client, workspace_uris: list[str]) -> list[str]:
+        """A client opened folders: check what is uncertain there, then show it. Returns the sessions with open matters."""
+        session_ids = await self._sessions.open_workspaces(workspace_uris)
+        for session_id in session_ids:
+            await self.look(session_id)
+        self.show(client)
+        return session_ids
+
+    def of_document(self, uri: str, client: Client) -> list[AttentionItem]:
+        """The open matters of one document, as this client may see them."""
+        key = self._transcripts.key_of(uri)
+        return [item for item in self._visible(client) if uris.key_of(item.uri) == key]
+
+    def matters(self, session_id: str) -> Matters | None:
+        """What is known to be open in a session."""
+        return self._matters.get(session_id)
+
+    async def _learn(self, items: Iterable[AttentionItem]) -> None:
+        """Remember for each conflict which texts settle it (d05)."""
+        for item in items:
+            if item.conflict_id is not None and item.conflict_id not in self._settled_texts:
+                view = await self._sessions.conflict(item.conflict_id)
+                texts = frozenset(text for text in (view.merged, view.proposed) if text is not None)
+                self._settled_texts[item.conflict_id] = texts
+        open_ids = {item.conflict_id for matters in self._matters.values() for item in matters.items}
+        for gone in self._settled_texts.keys() - open_ids:
+            del self._settled_texts[gone]
+
+    # -- showing --
+
+    def show_all(self) -> None:
+        """Bring every client up to date."""
+        for client in self._clients:
+            self.show(client)
+
+    def show(self, client: Client) -> None:
+        """Tell one client what changed for it since it was last told. Before `initialized` nothing is pushed."""
+        if not client.ready or client.gone:
+            return
+        shown = self._shown.setdefault(id(client), _Shown())
+        wanted: dict[str, list[AttentionItem]] = {}
+        for item in self._visible(client):
+            wanted.setdefault(uris.key_of(item.uri), []).append(item)
+        for key in [*wanted, *(key for key in shown.documents if key not in wanted)]:
+            self._publish(client, shown, key, wanted.get(key, []))
+        if client.ours:
+            self._tell(client, shown)
+
+    def document_changed(self, client: Client, uri: str, *, opened: bool = False) -> None:
+        """A client opened or edited a document. An edit is answered only where it settles something: editors move marks along."""
+        shown = self._shown.get(id(client))
+        if shown is None:
+            return
+        key = uris.key_of(uri)
+        items = [item for item in self._visible(client) if uris.key_of(item.uri) == key]
+        if opened and items:
+            shown.documents.setdefault(key, (uri, []))
+            self._publish(client, shown, key, items, anew=True)
+        else:
+            self._publish(client, shown, key, items)
+
+    def left(self, client: Client) -> None:
+        """The client is gone."""
+        self._shown.pop(id(client), None)
+
+    def _visible(self, client: Client) -> list[AttentionItem]:
+        """The items that concern a client: in its folders, around them, or of a session that it follows."""
+        found: list[AttentionItem] = []
+        for matters in self._matters.values():
+            near = matters.session_id in client.attachments
+            workspace = uris.path_of(matters.workspace_uri) or ""
+            near = near or any(_around(workspace, folder) for folder in client.folders)
+            for item in matters.items:
+                path = uris.path_of(item.uri)
+                if (near or (path is not None and client.holds(path))) and not self._settled(client, item):
+                    found.append(item)
+        return found
+
+    def _settled(self, client: Client, item: AttentionItem) -> bool:
+        """The person has brought about in the open document what the conflict was about."""
+        document = client.documents.get(uris.key_of(item.uri))
+        texts = self._settled_texts.get(item.conflict_id or "")
+        return document is not None and texts is not None and document.text in texts
+
+    def _publish(
+        self, client: Client, shown: _Shown, key: str, items: list[AttentionItem], *, anew: bool = False
+    ) -> None:
+        """Send a document's list if it is another one than before; under the client's own spelling of its URI (d23)."""
+        before_uri, before = shown.documents.get(key, ("", []))
+        if items == before and not anew:
+            return
+        document = client.documents.get(key)
+        uri = self._transcripts.shown_as(items[0].uri, client) if items else before_uri
+        uri = document.uri if document is not None else uri
+        if before and before_uri != uri:
+            self._send(client, before_uri, [], None)
+        found = diagnostics(items, _line_end(document, client))
+        self._send(client, uri, found, document.version if document is not None else None)
+        if items:
+            shown.documents[key] = (uri, items)
+        else:
+            shown.documents.pop(key, None)
+
+    def _send(self, client: Client, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
+        client.notify_lsp(
+            types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
+            types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=version),
+        )
+
+    def _tell(self, client: Client, shown: _Shown) -> None:
+        """`standfast/attention/changed`, one for each workspace with anything to say."""
+        by_workspace: dict[str, list[AttentionItem]] = {}
+        for matters in self._matters.values():
+            workspace = uris.path_of(matters.workspace_uri) or ""
+            if matters.session_id in client.attachments or any(_around(workspace, f) for f in client.folders):
+                by_workspace.setdefault(matters.workspace_uri, []).extend(matters.items)
+        for workspace_uri in [*by_workspace, *(uri for uri in shown.workspaces if uri not in by_workspace)]:
+            items = [views.attention_item(item) for item in by_workspace.get(workspace_uri, [])]
+            notice = AttentionChangedNotice(workspace_uri=workspace_uri, items=items)
+            if shown.workspaces.get(workspace_uri) == notice:
+                continue
+            client.notify("standfast/attention/changed", notice)
+            if items:
+                shown.workspaces[workspace_uri] = notice
+            else:
+                shown.workspaces.pop(workspace_uri, None)
+
+
+def _around(workspace: str, folder: str) -> bool:
+    """A client's folder holds the session's workspace, or lies in it."""
+    return bool(workspace) and (uris.within(workspace, folder) or uris.within(folder, workspace))
+
+
+def _line_end(document: Document | None, client: Client) -> LineEnd:
+    if document is None:
+        return unknown_text
+
+    def end(line: int) -> int | None:
+        if line >= len(document.lines):
+            return None
+        text = bare(document.lines[line])
+        return to_client(text, len(text), client.codec)
+
+    return end

@@ -1,0 +1,73 @@
+"""What a person must look at, as LSP diagnostics (design.md "Editor surface", "Diagnostics"). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lsprotocol import types
+
+from standfast.projections.attention import AttentionItem
+
+SOURCE = "standfast"
+
+_SEVERITY: dict[str, types.DiagnosticSeverity] = {
+    "interrupted-run": types.DiagnosticSeverity.Information,
+    "permission-needed": types.DiagnosticSeverity.Information,
+    "history-damaged": types.DiagnosticSeverity.Error,
+}
+"""All others are warnings."""
+
+LineEnd = Callable[[int], int | None]
+"""Line from 0 → its length in the client's units, None where the text is not known."""
+
+
+def unknown_text(line: int) -> int | None:
+    """The document is not open: nothing is known of its lines."""
+    return None
+
+
+def item_range(item: AttentionItem, line_end: LineEnd = unknown_text) -> types.Range:
+    """The item's line, whole. Where its length is not known, up to the next line's start, which is the same in any encoding."""
+    line = max(0, item.line - 1)
+    end = line_end(line)
+    after = types.Position(line + 1, 0) if end is None else types.Position(line, end)
+    return types.Range(types.Position(line, 0), after)
+
+
+def subject(item: AttentionItem) -> dict[str, Any]:
+    """`data` of a diagnostic and of its actions: whose matter it is, by id only (ATK-46)."""
+    ids = {"sessionId": item.session_id}
+    if item.call_id is not None:
+        ids["callId"] = item.call_id
+    elif item.conflict_id is not None:
+        ids["conflictId"] = item.conflict_id
+    elif item.run_id is not None:
+        ids["runId"] = item.run_id
+    return ids
+
+
+def diagnostic(item: AttentionItem, line_end: LineEnd = unknown_text) -> types.Diagnostic:
+    """One item as a diagnostic."""
+    return types.Diagnostic(
+        range=item_range(item, line_end),
+        message=visible(item.message),
+        severity=_SEVERITY.get(item.code, types.DiagnosticSeverity.Warning),
+        code=item.code,
+        source=SOURCE,
+        data=subject(item),
+    )
+
+
+def diagnostics(items: Iterable[AttentionItem], line_end: LineEnd = unknown_text) -> list[types.Diagnostic]:
+    """All items of one document, in the order of its lines."""
+    return [diagnostic(item, line_end) for item in sorted(items, key=lambda item: (item.line, item.code))]
+
+
+def visible(text: str) -> str:
+    """Control, bidi and tag characters made visible: what a model or a tool wrote must not steer a terminal (ATK-43, ATK-45)."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}"

@@ -1,0 +1,63 @@
+"""What every connection shares: the sessions, the journal's feed, the open buffers, facts about the daemon. Built by `daemon/`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from standfast.clock import Clock, Ids
+from standfast.editor.buffers import OpenBuffers
+from standfast.editor.clients import Clients
+from standfast.editor.publisher import Feed, Publisher
+from standfast.session.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The daemon about itself (design.md "Daemon"); `clients` is added by the front."""
+
+    pid: int
+    socket: str
+    store: str
+    base_url: str
+    runs: int
+
+
+async def no_credentials(provider: str, key: str | None) -> None:
+    """Keep no key (tests)."""
+
+
+def nothing_degraded() -> list[tuple[str, str]]:
+    """All is well."""
+    return []
+
+
+async def no_status() -> Status:
+    """Nothing to say (tests)."""
+    return Status(0, "", "", "", 0)
+
+
+@dataclass(eq=False)
+class Core:
+    """One a daemon. `version` and `sandbox` are told at initialize. Clients are served within `async with core.publisher`."""
+
+    sessions: Sessions
+    feed: Feed
+    clock: Clock
+    ids: Ids
+    version: str
+    sandbox: str = "none"
+    transcripts: Path | None = None
+    """The state directory's place for read-only transcript files (0700), for clients without virtual documents."""
+    set_credentials: Callable[[str, str | None], Awaitable[None]] = no_credentials
+    degraded: Callable[[], list[tuple[str, str]]] = nothing_degraded
+    """(code, sentence) pairs: what does not work as it should."""
+    status: Callable[[], Awaitable[Status]] = no_status
+    buffers: OpenBuffers = field(default_factory=OpenBuffers)
+    """Also handed to the tools, as `files.buffers.Buffers`."""
+    clients: Clients = field(default_factory=Clients)
+    publisher: Publisher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.publisher = Publisher(self.sessions, self.feed, self.clients, self.transcripts)
