@@ -49,6 +49,8 @@ class ModelSettings(Section):
     """Any server that speaks the Messages API. The file wins over ANTHROPIC_BASE_URL, which wins over the default."""
     max_tokens: int = Field(default=16_000, ge=1)
     """Tokens of one reply."""
+    window: int = Field(default=200_000, ge=8_000)
+    """Tokens that the model takes in one request, reply included; near its end the history is summarised."""
     thinking: Literal["default", "adaptive", "off"] = "default"
     """`default` says nothing to the server: the model does as it is used to."""
     stall_s: Seconds = 120

@@ -106,7 +106,7 @@ def test_nothing_of_the_machine_that_it_was_made_on_is_in_the_tree() -> None:
                 "/" + "root/",
                 r"/home/(?!user\b|you\b|me\b)[a-z]+/",
                 "index" + "-url",
-                r"\.internal" + r"\b",
+                r"\.internal" + r"\b(?!\()",
                 "art" + "ifactory",
                 "proxy" + r"\.golang",
             ]

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import getpass
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from standfast.editor.connection import serve_client
 from standfast.editor.core import Core, Status
 from standfast.errors import StandfastError, StoreError
 from standfast.events.journal import Journal
+from standfast.files.completion import complete
 from standfast.model.choose import make_model
 from standfast.model.credentials import Credentials
 from standfast.places import Places, private_directory
@@ -33,6 +34,9 @@ from standfast.session.sessions import Sessions
 from standfast.store.base import Store
 from standfast.store.sqlite import SqliteStore
 from standfast.tools import registry
+from standfast.tools.base import StartedCall, Tool, ToolContext, Verification
+from standfast.tools.git_tool import GitTool
+from standfast.tools.run_command import RunCommand
 
 UMASK_VARIABLE = "STANDFAST_UMASK"
 """The person's own umask, octal: `__main__` notes it before it closes the daemon's. Commands get it back."""
@@ -108,6 +112,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             model=model,
             model_name=settings.model.model,
             max_tokens=settings.model.max_tokens,
+            window=settings.model.window,
             tools={tool.name: tool for tool in (*offered, *registry.internal())},
             offered=offered,
             buffers=buffers,
@@ -119,6 +124,8 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             boot_id=boot_id(),
             user_id=getpass.getuser(),
             sandbox=sandbox.detect(),
+            wait=_waiter(offered),
+            list_files=complete,
         )
     )
     core = Core(
@@ -139,12 +146,24 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             await commands.adopt_all(places.commands)
             await _begin(sessions, troubles)
         gc.freeze()  # what is loaded by now stays for good: no collection walks over it again
-        yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
+        async with core.publisher:
+            yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
     finally:
         await tasks.end()
         commands.close()
         await model.close()
         await store.close()
+
+
+def _waiter(tools: Sequence[Tool]) -> Callable[[StartedCall, ToolContext], Awaitable[Verification]]:
+    """Wait for a command that outlived its daemon: the tool that started it knows how; the intent's kind says which it was."""
+    waits = {"command": RunCommand, "git": GitTool}
+    by_kind = {kind: tool for kind, made in waits.items() for tool in tools if isinstance(tool, made)}
+
+    async def wait(call: StartedCall, ctx: ToolContext) -> Verification:
+        return await by_kind[call.intents[0].kind].wait(call, ctx)
+
+    return wait
 
 
 async def _begin(sessions: Sessions, troubles: list[Trouble]) -> None:
