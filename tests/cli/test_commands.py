@@ -1,0 +1,283 @@
+"""The commands as a person or a script uses them: names, output and exit codes are fixed (design.md "Command line")."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_api import FakeApi, Gate, http_error, reply, tool
+from support import RunningDaemon, configure, environment, open_socket
+from support.daemon import places
+
+STANDFAST = (sys.executable, "-P", "-m", "standfast")
+
+
+def standfast(
+    home: Path, *words: str, cwd: Path | None = None, stdin: str = "", **env: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*STANDFAST, *words], env=environment(home, **env), cwd=cwd, input=stdin, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+
+
+def told(ran: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(ran.stdout)
+
+
+# -- the daemon -------------------------------------------------------------------------------------------------------
+
+
+def test_status_without_a_daemon_says_so_and_starts_none(home: Path) -> None:
+    ran = standfast(home, "daemon", "status", "--json")
+    assert (ran.returncode, told(ran)) == (3, {"running": False})
+    assert standfast(home, "daemon", "status").returncode == 3
+    assert not places(home).state.exists()
+
+
+def test_start_returns_when_the_socket_answers_and_stop_when_it_is_gone(home: Path) -> None:
+    configure(home, model={"base_url": "http://127.0.0.1:9"})
+    first = standfast(home, "daemon", "start", "--json")
+    assert first.returncode == 0
+    status = told(standfast(home, "daemon", "status", "--json"))
+    assert status == {
+        "running": True,
+        "pid": told(first)["pid"],
+        "socket": str(places(home).socket),
+        "version": status["version"],
+        "protocolVersion": 1,
+        "store": str(places(home).store),
+        "baseUrl": "http://127.0.0.1:9",
+        "clients": 0,
+        "runs": 0,
+        "degraded": status["degraded"],
+    }
+    assert told(standfast(home, "daemon", "start", "--json"))["pid"] == status["pid"]
+    assert standfast(home, "daemon", "stop").returncode == 0
+    assert standfast(home, "daemon", "status").returncode == 3
+    assert standfast(home, "daemon", "stop").returncode == 0
+
+
+async def test_stop_during_a_run_needs_force(daemon: RunningDaemon, fake_api: FakeApi, workspace: Path) -> None:
+    gate = Gate()
+    fake_api.push(reply("thinking").insert(gate, after="text_delta"))
+    async with open_socket(daemon.home) as editor:
+        session = await editor.create(workspace)
+        run = await editor.start(session, "hello")
+        await gate.reached()
+        refused = await asyncio.to_thread(standfast, daemon.home, "daemon", "stop")
+        assert refused.returncode == 2
+        assert "--force" in refused.stderr
+        assert daemon.process.poll() is None
+        forced = await asyncio.to_thread(standfast, daemon.home, "daemon", "stop", "--force")
+        assert forced.returncode == 0
+        gate.release()
+    again = told(await asyncio.to_thread(standfast, daemon.home, "sessions", "--json"))
+    assert again["sessions"][0]["lastRun"] == {"runId": run, "status": "interrupted"}
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_the_command_line_leaves_a_session_to_list_show_export_and_import(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path, tmp_path: Path
+) -> None:
+    fake_api.push(reply("I look.", tools=[tool("read_file", path="a.py")]), reply("It says x = 1."))
+    ran = standfast(daemon.home, "run", "--mode", "auto", "what", "is in a.py?", cwd=workspace)
+    assert ran.returncode == 0, ran.stderr
+    assert "It says x = 1." in ran.stdout
+    [session] = told(standfast(daemon.home, "sessions", "--json"))["sessions"]
+    assert session["workspaceUri"] == workspace.as_uri()
+    assert session["sessionId"] in ran.stderr
+    assert session["sessionId"] in standfast(daemon.home, "sessions").stdout.replace("\n", "")
+
+    whole = told(standfast(daemon.home, "show", session["sessionId"], "--json"))
+    assert [event["seq"] for event in whole["events"]] == list(range(1, len(whole["events"]) + 1))
+    assert "what is in a.py?" in standfast(daemon.home, "show", session["sessionId"]).stdout
+
+    out = tmp_path / "out"
+    assert standfast(daemon.home, "export", session["sessionId"], str(out)).returncode == 0
+    assert sorted(path.name for path in out.iterdir()) == ["blobs", "events.jsonl", "session.json"]
+    again = standfast(daemon.home, "import", str(out), "--json")
+    assert told(again) == {"sessionId": session["sessionId"]}
+    assert len(told(standfast(daemon.home, "sessions", "--json"))["sessions"]) == 1
+
+
+def test_a_session_is_continued_with_its_whole_history(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    fake_api.push(reply("first answer"), reply("second answer"))
+    assert standfast(daemon.home, "run", "--mode", "plan", "one", cwd=workspace).returncode == 0
+    session = told(standfast(daemon.home, "sessions", "--json"))["sessions"][0]["sessionId"]
+    ran = standfast(daemon.home, "run", "--session", session, "two", cwd=workspace)
+    assert "second answer" in ran.stdout
+    assert "first answer" in json.dumps(fake_api.requests[1].body)
+    assert not fake_api.refused
+
+
+def test_a_run_that_fails_says_why_and_ends_with_1(daemon: RunningDaemon, fake_api: FakeApi, workspace: Path) -> None:
+    fake_api.push(http_error("invalid_request_error", "no such model"))
+    ran = standfast(daemon.home, "run", "--mode", "auto", "hello", cwd=workspace)
+    assert ran.returncode == 1
+    assert "no such model" in ran.stderr
+
+
+def test_in_ask_mode_without_a_terminal_nothing_is_sent(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    ran = standfast(daemon.home, "run", "change a.py", cwd=workspace)
+    assert ran.returncode == 2
+    assert "terminal" in ran.stderr
+    assert fake_api.requests == []
+
+
+def test_in_ask_mode_the_whole_change_is_shown_before_the_question(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    fake_api.push(
+        reply("", tools=[tool("edit_file", path="a.py", old_text="x = 1", new_text="x = 2")]), reply("Changed.")
+    )
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*STANDFAST, "run", "change a.py"], env=environment(daemon.home, TERM="dumb", COLUMNS="100"), cwd=workspace,
+        stdin=terminal, stdout=terminal, stderr=terminal,
+    )  # fmt: skip
+    os.close(terminal)
+    seen = ""
+    while "Allow?" not in seen:
+        seen += os.read(controller, 4096).decode()
+    assert "+x = 2" in seen
+    assert (workspace / "a.py").read_text() == "x = 1\n"
+    os.write(controller, b"y\n")
+    assert process.wait(60) == 0
+    os.close(controller)
+    assert (workspace / "a.py").read_text() == "x = 2\n"
+
+
+async def test_events_follow_prints_each_event_once_as_it_is_stored(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    fake_api.push(reply("hello"))
+    async with open_socket(daemon.home) as editor:
+        session = await editor.create(workspace)
+        process = await asyncio.create_subprocess_exec(
+            *STANDFAST, "events", "--follow", "--json", env=environment(daemon.home), stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert json.loads(await process.stdout.readline())["type"] == "session_created"
+        await editor.start(session, "hi")
+        seqs = [1]
+        while True:
+            event = json.loads(await process.stdout.readline())
+            seqs.append(event["seq"])
+            if event["type"] == "run_finished":
+                break
+        assert seqs == list(range(1, len(seqs) + 1))
+        process.terminate()
+        await process.wait()
+
+
+# -- the key ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.scenario("ATK-38")
+def test_login_stores_the_key_for_its_user_only_and_shows_it_nowhere(
+    home: Path, fake_api: FakeApi, workspace: Path
+) -> None:
+    configure(home, model={"base_url": fake_api.url})
+    fake_api.push(reply("hello"))
+    ran = standfast(home, "login", stdin=fake_api.key + "\n")
+    assert ran.returncode == 0, ran.stderr
+    assert places(home).credentials.stat().st_mode & 0o777 == 0o600
+    talked = standfast(home, "run", "--mode", "plan", "hi", cwd=workspace)
+    assert talked.returncode == 0, talked.stderr
+    for text in (
+        ran.stdout,
+        ran.stderr,
+        talked.stdout,
+        talked.stderr,
+        *(p.read_text() for p in places(home).log.parent.iterdir()),
+    ):
+        assert fake_api.key not in text
+    assert standfast(home, "login", "--remove").returncode == 0
+    assert standfast(home, "run", "--mode", "plan", "hi", cwd=workspace).returncode == 1
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "ses_nothing"),
+        ("export", "ses_nothing", "out"),
+        ("import", "/nowhere/at/all"),
+        ("run", "--session", "ses_nothing", "hi"),
+        ("run", "--mode", "sideways", "hi"),
+        ("nonsense",),
+        ("run",),
+    ],
+    ids=lambda words: "-".join(words)[:24],
+)
+def test_an_error_is_a_sentence_and_exit_code_2(daemon: RunningDaemon, workspace: Path, words: tuple[str, ...]) -> None:
+    ran = standfast(daemon.home, *words, cwd=workspace)
+    assert ran.returncode == 2, (ran.stdout, ran.stderr)
+    assert ran.stderr.strip()
+    assert "Traceback" not in ran.stderr
+
+
+def test_an_error_is_json_too_where_json_was_asked_for(daemon: RunningDaemon) -> None:
+    ran = standfast(daemon.home, "show", "ses_nothing", "--json")
+    assert told(ran)["error"]["reason"] == "SessionNotFound"
+
+
+def test_a_corrupt_configuration_names_file_and_line_and_nothing_starts(home: Path) -> None:
+    (home / "config.toml").write_text('[model]\nprovider = "anthropic\n')
+    ran = standfast(home, "sessions")
+    assert ran.returncode == 2
+    assert "config.toml" in ran.stderr
+    assert "line 2" in ran.stderr
+    assert standfast(home, "daemon", "status").returncode == 3
+
+
+@pytest.mark.scenario("d12")
+async def test_a_store_that_cannot_be_read_does_not_keep_the_daemon_from_saying_so(home: Path, workspace: Path) -> None:
+    state = places(home).state
+    state.mkdir(mode=0o700)
+    (state / "standfast.db").mkdir()  # unreadable for every user, root too
+    ran = standfast(home, "sessions")
+    assert ran.returncode == 2
+    assert "standfast.db" in ran.stderr
+    async with open_socket(home, [workspace]) as editor:
+        status = await editor.request("standfast/daemon/status", {})
+        assert any("standfast.db" in one["message"] for one in status["degraded"])
+    for _ in range(5):
+        assert told(standfast(home, "daemon", "start", "--json"))["pid"] == status["pid"]
+
+
+# -- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_works_without_a_daemon_and_rebuild_finds_no_difference(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    fake_api.push(reply("hello"))
+    assert standfast(daemon.home, "run", "--mode", "plan", "hi", cwd=workspace).returncode == 0
+    assert standfast(daemon.home, "doctor").returncode == 0
+    busy = standfast(daemon.home, "doctor", "--rebuild")
+    assert busy.returncode == 2
+    assert "daemon stop" in busy.stderr
+    assert daemon.end() == 0
+    healthy = standfast(daemon.home, "doctor", "--json")
+    assert healthy.returncode == 0, healthy.stdout
+    rebuilt = standfast(daemon.home, "doctor", "--rebuild", "--json")
+    assert rebuilt.returncode == 0, rebuilt.stdout
+    assert standfast(daemon.home, "daemon", "status").returncode == 3
