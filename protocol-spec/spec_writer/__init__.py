@@ -1,0 +1,1 @@
+"""Writes the machine-readable protocol from the method table and the types; one module an output format."""
