@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from standfast.events.types import AssistantChunk, ModelErrorHappened, ModelRequest
 from standfast.model import base
-from standfast.model.retry import delay
+from standfast.model.retry import delay_ms
 from standfast.run.runtime import Runtime
 
 COALESCE_S = 0.04
@@ -28,7 +28,7 @@ async def attempt(run: Runtime, request: base.ModelRequest) -> base.Completed:
             return await _once(run, request, number)
         except base.ModelError as error:
             elapsed_ms = int((run.clock.monotonic() - begun) * 1000)
-            wait_ms = delay(number, error, run.random, elapsed_ms=elapsed_ms)
+            wait_ms = delay_ms(number, error, run.random, elapsed_ms=elapsed_ms)
             await run.emit(
                 ModelErrorHappened(attempt=number, reason=error.reason, message=error.message, retry_after_ms=wait_ms)
             )

@@ -74,6 +74,8 @@ class Context:
         self._news: list[str] = []
         self._open: list[_Call] = []
         self._calls: dict[str, _Call] = {}
+        self._undone: set[str] = set()
+        """Calls by which the person takes changes back; the model did not make them."""
         self._ids: set[str] = set()
         self._last_failure: RunFinished | None = None
         self._requested = False
@@ -144,6 +146,8 @@ class Context:
 
     @_take.register
     def _tool_call(self, fact: ToolCall) -> None:
+        if fact.tool == "undo" and not fact.provider_call_id:
+            self._undone.add(fact.call_id)
         for call in self._open:
             if call.call_id is None and call.provider_id == fact.provider_call_id:
                 call.call_id, call.args = fact.call_id, fact.args
@@ -157,6 +161,8 @@ class Context:
 
     @_take.register
     def _tool_result(self, fact: ToolResult) -> None:
+        if fact.call_id in self._undone and fact.files:
+            self._news.append(told.undone(fact))
         call = self._calls.get(fact.call_id)
         if call is None or call.result is not None:
             return

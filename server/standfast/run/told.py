@@ -102,6 +102,12 @@ def late_result(tool: str, use_id: str, fact: ToolResult) -> str:
     return f"Call {use_id} ({tool}), told of before, now has its result ({fact.status}{code}):\n{fact.content}"
 
 
+def undone(fact: ToolResult) -> str:
+    """The person took changes back; what the model remembers of these files is not what is there."""
+    files = ", ".join(file.uri for file in fact.files)
+    return f"The person undid changes of yours in: {files}. Read a file again before you depend on it."
+
+
 def run_end(fact: RunFinished, uncertain: Sequence[str]) -> list[str]:
     """What the next run has to know of one that did not end well."""
     if fact.status == "interrupted":
