@@ -7,6 +7,7 @@ to be found as any other call.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from standfast.errors import Busy, NotAvailable, NotFound
@@ -182,14 +183,13 @@ async def _own_call(
         hit("before_effect")
         outcome = await tool.run(parsed, plan, ctx)
         hit("after_effect")
+    outcome = replace(outcome, seen=())  # the person did this: what the model last saw is what it was (R11)
     facts: list[Fact] = [result_fact(call_id, outcome)] if started else []
     for conflict in outcome.conflicts:
         facts.append(ConflictRaised(conflict_id=parts.ids.new("conf"), call_id=call_id, **dict(conflict)))
     if settles is not None and outcome.status == "ok":
         action = str(args["action"])
-        facts.append(
-            ConflictResolved(conflict_id=settles, action=action, files=list(outcome.files), seen=list(outcome.seen))
-        )
+        facts.append(ConflictResolved(conflict_id=settles, action=action, files=list(outcome.files)))
     if facts:
         await parts.journal.emit(session.session_id, facts, run_id=run_id, blobs=outcome.blobs)
     return outcome
