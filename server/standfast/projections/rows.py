@@ -101,6 +101,8 @@ class MessageRow:
     state: str
     at_ms: int
     position: int = 0
+    seq: int = 0
+    """Of its `user_message`; 0 while it waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ Writing has one door, `append`: events, their rows and their blobs in one transa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from standfast.events.types import Fact, Recorded
+from standfast.events.entry import Entry
+from standfast.events.types import Recorded
 from standfast.projections.rows import (
     CallRow,
     ConflictRow,
@@ -20,16 +21,7 @@ from standfast.projections.rows import (
     Statistics,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What one `emit` wants stored, all or nothing: facts of one session, in order, and the blobs they name."""
-
-    session_id: str
-    facts: Sequence[tuple[str | None, Fact]]
-    """(run_id, fact) pairs."""
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    """sha256 hex → bytes."""
+__all__ = ["Damage", "Entry", "Store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +82,13 @@ class Store(Protocol):
         """Ascending. With `after_seq` the first `limit` after it; with `before_seq`, or neither, the last `limit` before it."""
         ...
 
+    async def wire_events(
+        self, session_id: str, *, after_seq: int | None = None, before_seq: int | None = None, limit: int = 200
+    ) -> list[tuple[int, str]]:
+        """(seq, event as clients see it) of the page that `events` would give, spliced from the stored text and not decoded:
+        for `attach` and `session/events`, whose cost is this (performance.md "Replay")."""
+        ...
+
     async def event_hash(self, session_id: str, seq: int) -> str | None:
         """The stored hash at seq, None if there is no such event."""
         ...
@@ -135,8 +134,10 @@ class Store(Protocol):
         session_id: str | None = None,
         pending: bool = False,
         recovery: bool = False,
+        decided: bool = False,
     ) -> list[CallRow]:
-        """By seq. `pending`: without a result (R9.3). `recovery`: uncertain once and not dismissed."""
+        """By seq. `pending`: without a result (R9.3). `recovery`: uncertain once and not dismissed.
+        `decided`: denied by the person, or settled by an action of theirs."""
         ...
 
     async def messages(

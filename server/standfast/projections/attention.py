@@ -1,0 +1,200 @@
+"""What a person must look at, by file and line, from rows alone (design.md "Editor surface", "Diagnostics"). Pure.
+
+One item is one diagnostic. What has no file stands on the session's transcript document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from standfast.projections.recovery_view import targets_of, verdict_of
+from standfast.projections.rows import CallRow, ConflictRow, RunRow, SessionRow
+
+Code = Literal[
+    "uncertain-call",
+    "partial-write",
+    "diverged-file",
+    "patch-conflict",
+    "file-changed",
+    "interrupted-run",
+    "permission-needed",
+    "history-damaged",
+]
+Severity = Literal["error", "warning", "information"]
+
+_SEVERITY: Mapping[str, Severity] = {
+    "interrupted-run": "information",
+    "permission-needed": "information",
+    "history-damaged": "error",
+}
+
+_OF_VERDICT: Mapping[str, Code] = {
+    "partial": "partial-write",
+    "diverged": "diverged-file",
+    "unknown": "uncertain-call",
+    "running": "uncertain-call",
+}
+"""Verdicts that want a person's choice."""
+
+_MEANS: Mapping[str, str] = {
+    "applied": "applied: the change is there, whole",
+    "not_applied": "not_applied: nothing was changed",
+    "partial": "partial: some of the change is there",
+    "diverged": "diverged: it is neither what was before nor what was meant",
+    "running": "running: it has not ended yet",
+    "finished": "finished: it ran to its end",
+    "unknown": "unknown: nobody can tell whether it happened",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """One matter at one place. `line` counts from 1. At most one of the ids names whose matter it is."""
+
+    code: Code
+    session_id: str
+    uri: str
+    line: int
+    message: str
+    call_id: str | None = None
+    conflict_id: str | None = None
+    run_id: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """Warning where a person must choose; information where it is enough to know."""
+        return _SEVERITY.get(self.code, "warning")
+
+
+class Damaged(Protocol):
+    """Where a history stops being what was written (`store.base.Damage`)."""
+
+    @property
+    def at_seq(self) -> int: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+def transcript_uri(session_id: str) -> str:
+    """The session's transcript document."""
+    return f"standfast:/session/{session_id}"
+
+
+def attention(
+    session: SessionRow,
+    last_run: RunRow | None,
+    recovery_calls: Sequence[CallRow],
+    conflicts: Sequence[ConflictRow],
+    permissions: Sequence[CallRow],
+    damage: Damaged | None = None,
+) -> list[AttentionItem]:
+    """All items of one session: the calls of its recovery, its open conflicts and permissions, its history's damage."""
+    found: list[AttentionItem] = []
+    for call in recovery_calls:
+        found.extend(_uncertain(session.session_id, call))
+    if last_run is not None and last_run.status == "interrupted":
+        found.extend(_interrupted(session.session_id, last_run, recovery_calls))
+    found.extend(_conflict(conflict) for conflict in conflicts if conflict.state == "open")
+    for call in permissions:
+        found.extend(_permission(session.session_id, call))
+    if damage is not None:
+        found.append(
+            AttentionItem(
+                "history-damaged",
+                session.session_id,
+                transcript_uri(session.session_id),
+                1,
+                f"The history is not what was written from event {damage.at_seq} on: {damage.reason} What is before it is whole; "
+                "nothing was deleted. `standfast doctor` says more.",
+            )
+        )
+    return found
+
+
+def _uncertain(session_id: str, call: CallRow) -> list[AttentionItem]:
+    """The call's own matter on each of its targets, if its verdict wants a choice and none was taken."""
+    code = _OF_VERDICT.get(verdict_of(call))
+    if code is None or call.dismissed:
+        return []
+    return [
+        AttentionItem(code, session_id, uri, 1, _says(call, target), call_id=call.call_id)
+        for uri, target in _places(session_id, call)
+    ]
+
+
+def _says(call: CallRow, target: Mapping[str, Any]) -> str:
+    own = str(target.get("verdict", verdict_of(call)))
+    what = _MEANS.get(own, own)
+    whole = (
+        "" if own == verdict_of(call) else f" The call as a whole: {_MEANS.get(verdict_of(call), verdict_of(call))}."
+    )
+    evidence = f" {call.evidence}" if call.evidence else ""
+    return f"{call.tool} was interrupted. {_named(target)}{what}.{whole}{evidence} Choose a code action to settle it."
+
+
+def _named(target: Mapping[str, Any]) -> str:
+    command = target.get("command")
+    return f"`{command}`: " if command else "This file: " if target.get("uri") else ""
+
+
+def _interrupted(session_id: str, run: RunRow, calls: Sequence[CallRow]) -> list[AttentionItem]:
+    """On each target of the run's recovered calls, with the verdict; on the transcript, if it has none."""
+    own = [call for call in calls if call.run_id == run.run_id]
+    found = [
+        AttentionItem(
+            "interrupted-run",
+            session_id,
+            uri,
+            1,
+            f"A run was interrupted in {call.tool}. {_named(target)}"
+            f"{_MEANS.get(str(target.get('verdict', verdict_of(call))), '')}. It can be resumed.",
+            run_id=run.run_id,
+        )
+        for call in own
+        for uri, target in _places(session_id, call)
+    ]
+    if found:
+        return found
+    text = "A run was interrupted. No call of it is in doubt; nothing runs until you go on. It can be resumed."
+    return [AttentionItem("interrupted-run", session_id, transcript_uri(session_id), 1, text, run_id=run.run_id)]
+
+
+def _places(session_id: str, call: CallRow) -> list[tuple[str, Mapping[str, Any]]]:
+    """(uri, target) of everything that the call acted on."""
+    targets = targets_of(call) or [{"uri": intent["uri"]} for intent in call.intents if intent.get("uri")]
+    found: list[tuple[str, Mapping[str, Any]]] = [
+        (str(target.get("uri") or transcript_uri(session_id)), target) for target in targets
+    ]
+    return found or [(transcript_uri(session_id), {})]
+
+
+def _conflict(conflict: ConflictRow) -> AttentionItem:
+    """A refused write, at the first line that is known of it."""
+    hunks: Sequence[Mapping[str, Any]] = conflict.detail.get("hunks", [])
+    lines = [hunk["line"] for hunk in hunks if hunk.get("state") == "conflict" and hunk.get("line")]
+    candidates = [hunk["candidateLines"][0] for hunk in hunks if hunk.get("candidateLines")]
+    code: Code = "file-changed" if conflict.reason in ("FILE_CHANGED", "FILE_NOT_READ") else "patch-conflict"
+    message = (
+        conflict.detail.get("message")
+        or f"A change to this file was refused ({conflict.reason}); the file is untouched."
+    )
+    return AttentionItem(
+        code,
+        conflict.session_id,
+        conflict.uri,
+        int((lines or candidates or [1])[0]),
+        message,
+        conflict_id=conflict.conflict_id,
+    )
+
+
+def _permission(session_id: str, call: CallRow) -> list[AttentionItem]:
+    """On each file that the call would touch, else on the transcript."""
+    uris = list(dict.fromkeys(str(file["uri"]) for file in call.files if file.get("uri"))) or [
+        transcript_uri(session_id)
+    ]
+    message = f"{call.tool} waits for your permission: {call.summary or call.tool}"
+    return [AttentionItem("permission-needed", session_id, uri, 1, message, call_id=call.call_id) for uri in uris]

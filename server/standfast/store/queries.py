@@ -1,0 +1,317 @@
+"""The store's reads, as functions of a connection. Every one goes by an index or by page; none reads events for a list."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import orjson
+
+from standfast.errors import StoreError
+from standfast.events.encode import recorded, wire
+from standfast.events.types import Recorded
+from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Statistics
+from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, Table
+
+R = TypeVar("R")
+
+LIMIT_MAX = 1000
+
+
+@dataclass
+class Where:
+    """Tests joined by AND, and their values."""
+
+    tests: list[str] = field(default_factory=list[str])
+    values: list[Any] = field(default_factory=list[Any])
+
+    def add(self, test: str, *values: Any) -> None:
+        self.tests.append(test)
+        self.values.extend(values)
+
+    def any_of(self, column: str, wanted: Sequence[Any] | None) -> None:
+        """Nothing is asked for None; an empty list matches nothing."""
+        if wanted is not None:
+            self.add(f"{column} IN ({', '.join('?' * len(wanted))})", *wanted)
+
+    @property
+    def text(self) -> str:
+        return " AND ".join(self.tests) or "1"
+
+
+# Names in the statements below come from `tables` and from this module, never from data.
+
+
+def one(connection: sqlite3.Connection, table: Table[R], where: str, *values: Any) -> R | None:
+    """The first row that matches, or None."""
+    found = connection.execute(f"SELECT {table.select()} FROM {table.name} WHERE {where} LIMIT 1", values).fetchone()  # noqa: S608
+    return None if found is None else table.read(found)
+
+
+def many(
+    connection: sqlite3.Connection, table: Table[R], where: Where, order: str, *, limit: int = -1, extra: str = ""
+) -> list[R]:
+    """The rows that match, in order; `limit` -1: all."""
+    statement = f"SELECT {table.select('t.')} FROM {table.name} t {extra} WHERE {where.text} ORDER BY {order} LIMIT ?"  # noqa: S608
+    return [table.read(row) for row in connection.execute(statement, [*where.values, limit])]
+
+
+def _page(limit: int) -> int:
+    return max(1, min(limit, LIMIT_MAX))
+
+
+# -- cursors ----------------------------------------------------------------------------------------------------------
+
+
+def _cursor(*key: Any) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(key)).decode()
+
+
+def _after(where: Where, columns: str, cursor: str | None) -> None:
+    """Go on behind the row that the cursor names (newest first). Raises StoreError for a cursor that is not one of ours."""
+    if cursor is None:
+        return
+    try:
+        at_ms, name = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+        where.add(f"({columns}) < (?, ?)", int(at_ms), str(name))
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise StoreError(
+            "CursorInvalid", "This list cannot be continued from there. Ask for its first page again."
+        ) from error
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def sessions(
+    connection: sqlite3.Connection,
+    *,
+    workspace_uris: Sequence[str] | None,
+    status: str | None,
+    query: str | None,
+    cursor: str | None,
+    limit: int,
+) -> tuple[list[SessionRow], str | None]:
+    where = Where()
+    where.any_of("t.workspace_uri", workspace_uris)
+    if status is not None:
+        where.add("t.status = ?", status)
+    else:
+        where.add("t.status <> 'archived'")
+    if query:
+        pattern = like(query)
+        where.add(
+            "(t.title LIKE ? ESCAPE '\\' OR t.workspace_uri LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM messages m "
+            "WHERE m.session_id = t.session_id AND m.text LIKE ? ESCAPE '\\'))",
+            *(pattern, pattern, pattern),
+        )
+    _after(where, "t.updated_at_ms, t.session_id", cursor)
+    rows = many(connection, SESSIONS, where, "t.updated_at_ms DESC, t.session_id DESC", limit=_page(limit) + 1)
+    page = rows[: _page(limit)]
+    return page, _cursor(page[-1].updated_at_ms, page[-1].session_id) if len(rows) > len(page) else None
+
+
+def sessions_with_open_matters(connection: sqlite3.Connection, workspace_uris: Sequence[str]) -> list[str]:
+    where = Where()
+    where.any_of("s.workspace_uri", workspace_uris)
+    statement = f"""
+        SELECT s.session_id FROM sessions s WHERE {where.text} AND (
+            s.last_run_status = 'interrupted'
+            OR EXISTS (SELECT 1 FROM tool_calls c WHERE c.session_id = s.session_id AND c.uncertain = 1 AND c.dismissed = 0)
+            OR EXISTS (SELECT 1 FROM tool_calls c
+                       WHERE c.session_id = s.session_id AND c.result_seq IS NULL AND c.state = 'asked')
+            OR EXISTS (SELECT 1 FROM conflicts k WHERE k.session_id = s.session_id AND k.state = 'open'))
+        ORDER BY s.updated_at_ms DESC, s.session_id DESC"""  # noqa: S608
+    return [row[0] for row in connection.execute(statement, where.values)]
+
+
+def like(text: str) -> str:
+    """A LIKE pattern for text that contains this one."""
+    for special in "\\%_":
+        text = text.replace(special, "\\" + special)
+    return f"%{text}%"
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+_EVENT = "session_id, seq, at_ms, run_id, hash, body"
+
+
+def event_rows(
+    connection: sqlite3.Connection,
+    session_id: str,
+    *,
+    after_seq: int | None,
+    before_seq: int | None,
+    limit: int,
+    types: Sequence[str] | None,
+) -> list[tuple[str, int, int, str | None, str, str]]:
+    """Rows of a page, ascending, as they are stored."""
+    where = Where()
+    where.add("session_id = ?", session_id)
+    if after_seq is not None:
+        where.add("seq > ?", after_seq)
+    elif before_seq is not None:
+        where.add("seq < ?", before_seq)
+    where.any_of("type", types)
+    order = "ASC" if after_seq is not None else "DESC"
+    statement = f"SELECT {_EVENT} FROM events WHERE {where.text} ORDER BY seq {order} LIMIT ?"  # noqa: S608
+    rows = connection.execute(statement, [*where.values, _page(limit)]).fetchall()
+    return rows if after_seq is not None else rows[::-1]
+
+
+def events(
+    connection: sqlite3.Connection,
+    session_id: str,
+    *,
+    after_seq: int | None = None,
+    before_seq: int | None = None,
+    limit: int = 200,
+    types: Sequence[str] | None = None,
+) -> list[Recorded]:
+    rows = event_rows(connection, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit, types=types)
+    return [recorded(*row) for row in rows]
+
+
+def wire_events(
+    connection: sqlite3.Connection,
+    session_id: str,
+    *,
+    after_seq: int | None = None,
+    before_seq: int | None = None,
+    limit: int = 200,
+) -> list[tuple[int, str]]:
+    """(seq, event as clients see it), not decoded: for `attach`, `session/events` and export."""
+    rows = event_rows(connection, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit, types=None)
+    return [(seq, wire(body, digest)) for _, seq, _, _, digest, body in rows]
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+
+def _runs_where(session_id: str | None, workspace_uris: Sequence[str] | None, status: str | None) -> tuple[Where, str]:
+    where, join = Where(), ""
+    if session_id is not None:
+        where.add("t.session_id = ?", session_id)
+    if status is not None:
+        where.add("t.status = ?", status)
+    if workspace_uris is not None:
+        join = "JOIN sessions s ON s.session_id = t.session_id"
+        where.any_of("s.workspace_uri", workspace_uris)
+    return where, join
+
+
+def runs(
+    connection: sqlite3.Connection,
+    *,
+    session_id: str | None,
+    workspace_uris: Sequence[str] | None,
+    status: str | None,
+    cursor: str | None,
+    limit: int,
+) -> tuple[list[RunRow], str | None]:
+    where, join = _runs_where(session_id, workspace_uris, status)
+    _after(where, "t.began_at_ms, t.run_id", cursor)
+    order = "t.began_at_ms DESC, t.run_id DESC"
+    rows = many(connection, RUNS, where, order, limit=_page(limit) + 1, extra=join)
+    page = rows[: _page(limit)]
+    if len(rows) == len(page):
+        return page, None
+    last = page[-1]
+    began = last.queued_at_ms if last.queued_at_ms is not None else last.started_at_ms or 0
+    return page, _cursor(began, last.run_id)
+
+
+def statistics(
+    connection: sqlite3.Connection,
+    *,
+    session_id: str | None,
+    workspace_uris: Sequence[str] | None,
+    status: str | None,
+) -> Statistics:
+    where, join = _runs_where(session_id, workspace_uris, status)
+    statement = (
+        "SELECT t.status, count(*), sum(t.finished_at_ms - t.started_at_ms), count(t.finished_at_ms - t.started_at_ms), "  # noqa: S608
+        f"sum(t.{USAGE[0]}), sum(t.{USAGE[1]}) FROM runs t {join} WHERE {where.text} GROUP BY t.status"
+    )
+    rows = connection.execute(statement, where.values).fetchall()
+    ended = sum(row[3] for row in rows)
+    return Statistics(
+        total=sum(row[1] for row in rows),
+        by_status={row[0]: row[1] for row in rows},
+        mean_duration_ms=sum(row[2] or 0 for row in rows) / ended if ended else None,
+        input_tokens=sum(row[4] for row in rows),
+        output_tokens=sum(row[5] for row in rows),
+    )
+
+
+def resuming_run(connection: sqlite3.Connection, run_id: str) -> RunRow | None:
+    where = Where()
+    where.add("t.resumes_run_id = ?", run_id)
+    return next(iter(many(connection, RUNS, where, "t.began_at_ms DESC, t.rowid DESC", limit=1)), None)
+
+
+def unfinished_runs(connection: sqlite3.Connection) -> list[RunRow]:
+    where = Where()
+    where.add("t.status = 'running'")
+    return many(connection, RUNS, where, "t.began_at_ms, t.run_id")
+
+
+# -- calls, messages, conflicts, files --------------------------------------------------------------------------------
+
+
+def calls(
+    connection: sqlite3.Connection, *, run_id: str | None, session_id: str | None, pending: bool, recovery: bool
+) -> list[CallRow]:
+    where = Where()
+    if run_id is not None:
+        where.add("t.run_id = ?", run_id)
+    if session_id is not None:
+        where.add("t.session_id = ?", session_id)
+    if pending:
+        where.add("t.result_seq IS NULL")
+    if recovery:
+        where.add("t.uncertain = 1 AND t.dismissed = 0")
+    return many(connection, CALLS, where, "t.session_id, t.seq")
+
+
+def messages(
+    connection: sqlite3.Connection,
+    *,
+    session_id: str | None,
+    state: str | None,
+    query: str | None,
+    workspace_uris: Sequence[str] | None,
+    limit: int,
+) -> list[MessageRow]:
+    where, join = Where(), ""
+    if session_id is not None:
+        where.add("t.session_id = ?", session_id)
+    if state is not None:
+        where.add("t.state = ?", state)
+    if query:
+        where.add("t.text LIKE ? ESCAPE '\\'", like(query))
+    if workspace_uris is not None:
+        join = "JOIN sessions s ON s.session_id = t.session_id"
+        where.any_of("s.workspace_uri", workspace_uris)
+    order = "t.session_id, t.position, t.at_ms" if state == "queued" else "t.at_ms DESC, t.rowid DESC"
+    return many(connection, MESSAGES, where, order, limit=_page(limit), extra=join)
+
+
+def conflicts(connection: sqlite3.Connection, *, session_id: str | None, open_only: bool) -> list[ConflictRow]:
+    where = Where()
+    if session_id is not None:
+        where.add("t.session_id = ?", session_id)
+    if open_only:
+        where.add("t.state = 'open'")
+    return many(connection, CONFLICTS, where, "t.session_id, t.seq")
+
+
+def seen(connection: sqlite3.Connection, session_id: str) -> dict[str, SeenRow]:
+    where = Where()
+    where.add("t.session_id = ?", session_id)
+    return {row.path: row for row in many(connection, SEEN, where, "t.path")}
