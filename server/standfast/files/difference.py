@@ -18,13 +18,17 @@ CONTEXT = 3
 GAP_MAX = 1_500
 """Lines of a gap that difflib is asked about; a larger one is shown as removed and added."""
 CHARS_MAX = 200_000
+SIZE_MAX = 4 * 1024 * 1024
+"""Bytes of a side; of larger files no difference is made (the blobs are there for who wants to see)."""
 
 Block = tuple[int, int, int, int]
 """from and to on the old side, from and to on the new side"""
 
 
 def unified(path: str, before: bytes | None, after: bytes | None, *, from_path: str | None = None) -> str | None:
-    """Text as `diff -u` gives it; None where a side is no text. Cut (and said so) above CHARS_MAX."""
+    """Text as `diff -u` gives it; None where a side is no text or too large. Cut (and said so) above CHARS_MAX."""
+    if max(len(before or b""), len(after or b"")) > SIZE_MAX:
+        return None
     sides: list[list[str]] = []
     for data in (before, after):
         text = read_text(data or b"")

@@ -1,0 +1,94 @@
+"""A process that starts writing calls and is meant to be killed: it forks one child a call, so that none pays for imports.
+
+Standard input: one JSON object a line, {folder, record, act, failpoints, call}; it answers with the child's pid, then `started`
+once the intents and blobs are on the disk (as `tool_started` is in the log), then `done`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import pickle
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+from desk import TOOLS, Desk, Started
+
+from standfast import failpoints
+
+FILES = 300
+BIG = 30 * 1024 * 1024
+
+
+def big_content(seed: int) -> str:
+    """30 MB of text that is not all alike."""
+    block = "".join(f"{number:07d} {seed}\n" for number in range(BIG // 64 // 10))
+    return (block * 80)[:BIG]
+
+
+def many_patch() -> str:
+    """A patch over 300 files: most updated, some added, deleted and moved."""
+    sections: list[str] = []
+    for number in range(FILES):
+        name = f"d{number % 7}/f{number}"
+        if number % 50 == 1:
+            sections.append(f"*** Delete File: {name}")
+        elif number % 50 == 2:
+            sections.append(f"*** Add File: new/deep{number}/g{number}\n+added {number}")
+        elif number % 50 == 3:
+            sections.append(f"*** Update File: {name}\n*** Move to: moved/f{number}\n@@\n-old {number}\n+new {number}")
+        else:
+            sections.append(f"*** Update File: {name}\n@@\n-old {number}\n+new {number}")
+    return "\n".join(("*** Begin Patch", *sections, "*** End Patch")) + "\n"
+
+
+def arguments(call: dict[str, Any]) -> dict[str, Any]:
+    if call["tool"] == "apply_patch":
+        return {"patch": many_patch()}
+    return {"path": "big.txt", "content": big_content(call["seed"])}
+
+
+async def act(order: dict[str, Any]) -> None:
+    desk = Desk(Path(order["folder"]))
+    record = Path(order["record"])
+    if order["act"] == "run":
+        if order["call"]["tool"] == "write_file":
+            await desk.call("read_file", path="big.txt")
+            desk.seen["big.txt"] = desk.seen["big.txt"].model_copy(update={"whole": True})
+        started = await desk.start(order["call"]["tool"], **arguments(order["call"]))
+        assert isinstance(started, Started), started
+        record.write_bytes(pickle.dumps((order["call"]["tool"], started.call, desk.blobs)))
+        say("started")
+        await desk.finish(started)
+    else:
+        tool, call, desk.blobs = pickle.loads(record.read_bytes())
+        say("started")
+        await TOOLS[tool].settle(order["act"], call, desk.context(call.call_id))
+    say("done")
+
+
+def say(word: str) -> None:
+    os.write(1, f"{word}\n".encode())
+
+
+def main() -> None:
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.environ["FAILPOINTS"] = order["failpoints"]
+            importlib.reload(failpoints)
+            random.seed(order["record"])
+            asyncio.run(act(order))
+            os._exit(0)
+        say(str(pid))
+        os.waitpid(pid, 0)
+        say("ended")
+
+
+if __name__ == "__main__":
+    main()
