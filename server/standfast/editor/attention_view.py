@@ -11,12 +11,11 @@ from standfast.projections.attention import AttentionItem
 
 SOURCE = "standfast"
 
-_SEVERITY: dict[str, types.DiagnosticSeverity] = {
-    "interrupted-run": types.DiagnosticSeverity.Information,
-    "permission-needed": types.DiagnosticSeverity.Information,
-    "history-damaged": types.DiagnosticSeverity.Error,
+_SEVERITY = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "information": types.DiagnosticSeverity.Information,
 }
-"""All others are warnings."""
 
 LineEnd = Callable[[int], int | None]
 """Line from 0 → its length in the client's units, None where the text is not known."""
@@ -52,7 +51,7 @@ def diagnostic(item: AttentionItem, line_end: LineEnd = unknown_text) -> types.D
     return types.Diagnostic(
         range=item_range(item, line_end),
         message=visible(item.message),
-        severity=_SEVERITY.get(item.code, types.DiagnosticSeverity.Warning),
+        severity=_SEVERITY[item.severity],
         code=item.code,
         source=SOURCE,
         data=subject(item),

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import orjson
 import structlog
@@ -213,14 +213,15 @@ class Connection:
 
     def _cancel(self, params: Any) -> None:
         """`$/cancelRequest`: before it began it never runs; what only reads is stopped; what changes something goes on."""
-        message_id: Any = params.get("id") if isinstance(params, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        running = self._running.get(message_id) if isinstance(message_id, int | str) else None
-        if running is None or isinstance(message_id, bool):
+        given: Any = cast(dict[str, Any], params).get("id") if isinstance(params, dict) else None
+        if isinstance(given, bool) or not isinstance(given, int | str):
             return
-        if (running.reads or not running.begun) and self._settle(message_id, running):
+        running = self._running.get(given)
+        if running is not None and (running.reads or not running.begun):
+            self._settle(given, running)
             running.turn.leave()
             running.task.cancel()
-            self._fail(message_id, _cancelled())
+            self._fail(given, _cancelled())
 
     # -- notifications --
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from lsprotocol import types
 
@@ -14,6 +14,7 @@ from standfast.editor.code_actions import Matter
 from standfast.editor.commands import execute
 from standfast.editor.core import Core
 from standfast.editor.faults import WireFault
+from standfast.editor.lsp_server import jsonable
 from standfast.errors import NotFound
 from standfast.projections.attention import AttentionItem
 from standfast.protocol.errors import INVALID_PARAMS
@@ -31,10 +32,13 @@ def features_of(core: Core, client: Client) -> dict[str, Callable[[Any], Any]]:
 
     async def resolve(action: types.CodeAction) -> types.CodeAction:
         """An action carries its command from the start; a client that kept only `data` gets it back."""
-        data: Any = action.data
-        if action.command is None and isinstance(data, dict) and "command" in data and "argument" in data:
-            command, argument = str(data["command"]), data["argument"]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            action.command = types.Command(title=action.title, command=command, arguments=[argument])
+        data = jsonable(action.data)
+        if action.command is None and isinstance(data, dict):
+            kept = cast(dict[str, Any], data)
+            if "command" in kept and "argument" in kept:
+                action.command = types.Command(
+                    title=action.title, command=str(kept["command"]), arguments=[kept["argument"]]
+                )
         return action
 
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:

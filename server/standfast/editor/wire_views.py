@@ -8,6 +8,7 @@ from typing import Any, cast
 from standfast.editor.fitting import call_actions
 from standfast.events import types as facts
 from standfast.projections.attention import AttentionItem
+from standfast.projections.recovery_view import targets_of, verdict_of
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow
 from standfast.protocol import objects as wire
 from standfast.protocol.results import QueueResult, RunListResult, RunStartResult
@@ -99,14 +100,14 @@ def changed_file(file: facts.ChangedFile) -> wire.ChangedFile:
 
 
 def call(row: CallRow) -> wire.Call:
-    targets = [facts.Target.model_validate(target) for target in row.targets]
+    targets = [facts.Target.model_validate(target) for target in targets_of(row)]
     return wire.Call(
         call_id=row.call_id,
         session_id=row.session_id,
         run_id=row.run_id,
         tool=row.tool,
         targets=[wire.Target(uri=t.uri, command=t.command, verdict=t.verdict) for t in targets],
-        verdict=cast(wire.Verdict, row.verdict or "unknown"),
+        verdict=cast(wire.Verdict, verdict_of(row)),
         evidence=row.evidence or "",
         resolution=cast("wire.RecoveryAction | None", row.resolution),
         actions=[] if row.dismissed else list(call_actions(row)),
@@ -159,7 +160,7 @@ def conflict(row: ConflictRow) -> wire.Conflict:
 
 def attention_item(item: AttentionItem) -> wire.AttentionItem:
     return wire.AttentionItem(
-        code=cast(wire.AttentionCode, item.code),
+        code=item.code,
         session_id=item.session_id,
         uri=item.uri,
         line=item.line,
