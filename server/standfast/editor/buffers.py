@@ -19,6 +19,7 @@ from standfast.editor import uris
 from standfast.editor.clients import Client, PeerError, PeerGone
 from standfast.editor.texts import Document, minimal_edits
 from standfast.files.buffers import Buffer, BufferWrite
+from standfast.files.merge import merge
 
 REPORT_S = 2.0
 """How long after its answer an editor may take to report the text."""
@@ -30,9 +31,10 @@ Merge = Callable[[str, str, str], Awaitable[str | None]]
 """(base, ours, theirs) → the merged text, None where they contradict each other."""
 
 
-async def no_merge(base: str, ours: str, theirs: str) -> str | None:
-    """Without a merge only the very text confirms a write."""
-    return ours if theirs in (base, ours) else None
+async def merge_texts(base: str, ours: str, theirs: str) -> str | None:
+    """git's three-way merge (`files/merge.py`)."""
+    merged = await merge(base.encode(), theirs.encode(), ours.encode())
+    return merged.decode() if merged is not None else None
 
 
 @dataclass(eq=False)
@@ -52,7 +54,7 @@ class _Open:
 class OpenBuffers:
     """All open documents, by path. Fed by the connections; read and written by the tools."""
 
-    def __init__(self, merge: Merge = no_merge, *, report_s: float = REPORT_S) -> None:
+    def __init__(self, merge: Merge = merge_texts, *, report_s: float = REPORT_S) -> None:
         self._merge = merge
         self._report_s = report_s
         self._by_path: dict[str, list[_Open]] = {}
