@@ -183,7 +183,8 @@ async def test_a_frozen_daemon_is_still_a_daemon(tmp_path: Path) -> None:
 async def test_a_closing_terminal_does_not_end_the_supervisor(
     place: Place, run: RunCommand, number: signal.Signals
 ) -> None:
-    await place.call(run, command="trap 'exit 9' USR1; while :; do sleep 0.05; done", background=True)
+    await place.call(run, command="trap 'exit 9' USR1; echo ready; while :; do sleep 0.05; done", background=True)
+    await until(lambda: (place.spool / "call_1" / "output").read_bytes() == b"ready\n", "the trap to be set")
     record = json.loads((place.spool / "call_1" / "record.json").read_text())
     os.kill(record["supervisor"]["pid"], number)
     os.kill(record["pid"], signal.SIGUSR1)

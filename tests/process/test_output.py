@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from process.place import Place, until
@@ -41,6 +41,7 @@ async def test_an_emoji_at_the_cut_stays_whole_and_the_text_says_how_much_was_dr
     assert outcome.blobs[outcome.blob].decode() == text
 
 
+@settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=600), head=st.integers(0, 80), tail=st.integers(0, 80))
 def test_whatever_bytes_a_command_prints_the_excerpt_is_their_text_with_a_gap(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, head: int, tail: int
@@ -57,7 +58,8 @@ def test_whatever_bytes_a_command_prints_the_excerpt_is_their_text_with_a_gap(
     assert not found.dropped or (len(found.head), len(found.tail)) == (head, tail)
 
 
-@given(pieces=st.lists(st.text(max_size=30), max_size=6))
+@settings(max_examples=25, deadline=None)
+@given(pieces=st.lists(st.text(max_size=8), max_size=3))
 def test_polled_piece_by_piece_a_text_is_neither_doubled_nor_cut(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str]
 ) -> None:

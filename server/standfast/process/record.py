@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from typing import Any, NamedTuple
 
 from standfast.process.identity import Identity, identify
@@ -100,7 +99,7 @@ class Exit(NamedTuple):
 
 def put(directory: str, name: str, value: dict[str, Any], *, durable: bool = True) -> None:
     """Write a JSON file whole: readers see the old one or the new one. `durable`: on the disk when this returns."""
-    temporary = os.path.join(directory, f".{name}.{os.getpid()}.{threading.get_ident()}")
+    temporary = os.path.join(directory, f".{name}.{os.urandom(6).hex()}")
     _write(temporary, value, durable=durable)
     os.replace(temporary, os.path.join(directory, name))
     if durable:
@@ -111,7 +110,7 @@ def claim(directory: str, by: str) -> bool:
     """Try to be the one who decides whether this command runs. True for the first only, for ever."""
     own = identify(os.getpid())
     assert own is not None, "this process lives"
-    temporary = os.path.join(directory, f".{CLAIM}.{by}.{own.pid}.{threading.get_ident()}")
+    temporary = os.path.join(directory, f".{CLAIM}.{os.urandom(6).hex()}")
     claimed = {"version": VERSION, "by": by, "pid": own.pid, "startTime": own.start, "bootId": own.boot}
     _write(temporary, claimed, durable=False)
     try:

@@ -10,7 +10,7 @@ The command cannot run before `record.json` is durable: its process waits at a g
 
 from __future__ import annotations
 
-import base64
+import binascii
 import contextlib
 import os
 import select
@@ -289,7 +289,7 @@ class Supervisor:
         if word == b"stop":
             self.end("stopped")
         elif word == b"input" and self.input >= 0 and len(self.unsent) < INPUT_MAX:
-            self.unsent += base64.b64decode(rest)
+            self.unsent += binascii.a2b_base64(rest)
             self.poll.register(self.input, select.POLLOUT)
         # `adopt` needs no more than the new write end; words of a later version are passed over.
 
