@@ -18,7 +18,7 @@ from standfast.clock import SystemClock
 from standfast.config import ModelSettings
 from standfast.events.types import Usage
 from standfast.model.anthropic_model import AnthropicModel
-from standfast.model.base import Completed, RequestedCall, TextDelta
+from standfast.model.base import Completed, ModelError, RequestedCall, TextDelta
 from standfast.model.credentials import Credentials
 
 AskFor = Callable[..., Awaitable[Asked]]
@@ -318,6 +318,33 @@ async def test_streams_run_side_by_side(model: AnthropicModel, fake_api: FakeApi
     assert (await ask(model)).text == "quick"
     gate.release()
     assert (await slow).text == "slower"
+
+
+class SetClock(SystemClock):
+    """A clock that the test sets forward."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
+async def test_a_server_that_only_sends_signs_of_life_has_stalled(fake_api: FakeApi, tmp_path: Path) -> None:
+    clock, gate, ping = SetClock(), Gate(), {"type": "ping"}
+    fake_api.push(
+        reply("a", "b").insert(ping, gate, ping, after="text_delta").ending(Ending.STALL, after="ping", nth=2)
+    )
+    credentials = Credentials(tmp_path / "none", from_environment=fake_api.key)
+    model = AnthropicModel(ModelSettings(base_url=fake_api.url, stall_s=20), credentials, clock)
+    items = model.stream(request_of())
+    assert await anext(items) == TextDelta("a")
+    await gate.reached()
+    clock.ahead_s = 101
+    gate.release()
+    with pytest.raises(ModelError) as caught:
+        await anext(items)
+    assert (caught.value.reason, caught.value.retry) == ("StreamStalled", True)
+    await model.close()
 
 
 async def test_no_key_is_said_before_anything_is_sent(fake_api: FakeApi, tmp_path: Path) -> None:

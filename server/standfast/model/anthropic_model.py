@@ -58,10 +58,20 @@ class AnthropicModel:
         """Yields deltas and at last one Completed; raises ModelError. Closing the iterator closes the connection."""
         await self._find_key()
         client = await self._loaded()
+        create = client.messages.with_streaming_response.create
+        incoming = _Incoming(self._clock, self._settings.stall_s)
         try:
-            async with aclosing(self._attempt(client, request)) as items:
-                async for item in items:
-                    yield item
+            async with create(**api_body(request, self._settings.thinking), stream=True) as response:
+                _check_kind(response.headers.get("content-type"))
+                async with aclosing(cast("AsyncGenerator[bytes, None]", response.iter_bytes())) as chunks:
+                    async for chunk in chunks:
+                        for item in incoming.items(chunk):
+                            yield item
+                        if incoming.finished:
+                            break
+                    completed = incoming.completed()
+                    await _drain(chunks)
+            yield completed
         except ModelError as error:
             raise self._scrubbed(error) from None
         except failures() as error:
@@ -90,57 +100,64 @@ class AnthropicModel:
                 "the run. (For a server that needs no key, any word will do.)",
             )
 
-    async def _attempt(self, client: AsyncAnthropic, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        create = client.messages.with_streaming_response.create
-        body = api_body(request, self._settings.thinking)
-        async with create(**body, stream=True) as response:
-            kind = response.headers.get("content-type", "text/event-stream")
-            if not kind.startswith("text/event-stream"):
-                raise invalid(f"{kind} instead of a stream of events", retry=False)
-            chunks = cast("AsyncGenerator[bytes, None]", response.iter_bytes())
-            async with aclosing(chunks):
-                builder = ReplyBuilder()
-                async with aclosing(self._events(chunks)) as events:
-                    async for event in events:
-                        item = builder.take(event)
-                        if item is not None:
-                            yield item
-                        if builder.finished:
-                            break
-                completed = builder.completed()
-                await _drain(chunks)
-            yield completed
-
-    async def _events(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[Any, None]:
-        """The decoded events of a body. Raises ModelError for an error event, broken data, and a server that only pings."""
-        reader = SseReader()
-        heard = self._clock.monotonic()
-        async for chunk in chunks:
-            for event in _decoded(reader, chunk):
-                kind = event_type(event)
-                if kind == "error":
-                    raise from_event(event)
-                if kind != "ping":
-                    heard = self._clock.monotonic()
-                yield event
-            if self._clock.monotonic() - heard > self._settings.stall_s * PINGS_ONLY_FACTOR:
-                raise model_error("StreamStalled", "the server only sent signs of life", retry=True)
-
     def _scrubbed(self, error: ModelError) -> ModelError:
         """The error without the key that a server may have quoted."""
         message = self._credentials.scrub(error.message)
         return ModelError(error.reason, message, retry=error.retry, retry_after_ms=error.retry_after_ms, **error.data)
 
 
-def _decoded(reader: SseReader, chunk: bytes) -> Iterator[Any]:
-    """The events that are whole with this chunk. Raises ModelError."""
-    try:
-        for data in reader.feed(chunk):
-            yield loads(data)
-    except EventTooLarge as error:
-        raise invalid(f"an event of {error}", retry=False) from None
-    except ValueError:
-        raise broken("a piece of it was no JSON") from None
+class _Incoming:
+    """The bytes of one body as items, and at last the reply."""
+
+    def __init__(self, clock: Clock, stall_s: float) -> None:
+        self._clock = clock
+        self._pings_only_s = stall_s * PINGS_ONLY_FACTOR
+        self._reader = SseReader()
+        self._builder = ReplyBuilder()
+        self._heard = clock.monotonic()
+        self.completed = self._builder.completed
+
+    @property
+    def finished(self) -> bool:
+        """The last event has come."""
+        return self._builder.finished
+
+    def items(self, chunk: bytes) -> Iterator[StreamItem]:
+        """What is to be seen with this chunk. Raises ModelError: an error event, broken data, a server that only pings."""
+        pinged = False
+        for event in self._events(chunk):
+            kind = event_type(event)
+            if kind == "error":
+                raise from_event(event)
+            if kind == "ping":
+                pinged = True
+                continue
+            pinged = False
+            item = self._builder.take(event)
+            if item is not None:
+                yield item
+            if self._builder.finished:
+                return
+        now = self._clock.monotonic()
+        if not pinged:
+            self._heard = now
+        elif now - self._heard > self._pings_only_s:
+            raise model_error("StreamStalled", "the server only sent signs of life", retry=True)
+
+    def _events(self, chunk: bytes) -> Iterator[Any]:
+        try:
+            for data in self._reader.feed(chunk):
+                yield loads(data)
+        except EventTooLarge as error:
+            raise invalid(f"an event of {error}", retry=False) from None
+        except ValueError:
+            raise broken("a piece of it was no JSON") from None
+
+
+def _check_kind(content_type: str | None) -> None:
+    """A success that is no stream comes from something between us and the API. Raises ModelError."""
+    if content_type and not content_type.startswith("text/event-stream"):
+        raise invalid(f"{content_type} instead of a stream of events", retry=False)
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
@@ -160,7 +177,9 @@ def load_client(settings: ModelSettings) -> AsyncAnthropic:
     gc.disable()
     try:
         import anthropic
+        import anyio
 
+        anyio.run(anyio.sleep, 0)  # loads the part of anyio that the first request would else load on the loop
         http = anthropic.DefaultAsyncHttpxClient(
             trust_env=False, follow_redirects=False, proxy=settings.proxy, timeout=_timeout(settings)
         )
