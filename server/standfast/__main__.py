@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
             from standfast.cli.app import main as command_line
             from standfast.daemon.spawn import Spawner
 
-            return command_line(words, Spawner())
+            return command_line(words, Spawner.of(os.environ))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ async def test_a_socket_that_was_swept_away_comes_back(home: Path) -> None:
     daemon = start_daemon(home)
     async with open_socket(home) as old:
         places(home).socket.unlink()
-        sock = await asyncio.to_thread(Spawner(places(home)).reach)  # waits for it, and starts no second one
+        sock = await asyncio.to_thread(Spawner.of(environment(home)).reach)  # waits for it, and starts no second one
         sock.close()
         assert await pid_of(home) == daemon.pid
         await old.request("standfast/daemon/status", {})  # who was inside stays inside
@@ -117,7 +117,7 @@ async def test_a_daemon_with_a_client_stays_until_the_client_has_gone(home: Path
 async def test_clients_that_come_while_it_leaves_always_find_a_daemon(home: Path) -> None:
     """The idle exit holds the spawn lock and empties the accept queue first."""
     configure(home, daemon={"idle_exit_s": 0.05})
-    for _ in range(12):
+    for _ in range(6):
         async with open_editor(home) as editor:
             assert await editor.request("standfast/daemon/status", {})
         await asyncio.sleep(0.05)
@@ -132,7 +132,7 @@ async def test_sigterm_ends_it_in_order_although_a_client_is_connected(home: Pat
 
 
 def test_stop_reaches_exactly_the_running_daemon(home: Path) -> None:
-    spawner = Spawner(places(home))
+    spawner = Spawner.of(environment(home))
     assert not spawner.stop()
     spawner.reach().close()
     assert spawner.stop()
@@ -155,21 +155,16 @@ async def test_it_listens_on_a_unix_socket_and_nothing_else(home: Path) -> None:
 
 @pytest.mark.scenario("e14")
 @pytest.mark.scenario("ATK-38")
-async def test_nothing_that_it_leaves_is_readable_by_others_even_with_an_open_umask(home: Path) -> None:
-    starter = f"import os; os.umask(0); os.execv({DAEMON[0]!r}, {list(DAEMON)!r})"
-    process = subprocess.Popen([DAEMON[0], "-c", starter], env=environment(home), stdin=subprocess.DEVNULL)
-    try:
-        await asyncio.to_thread(Spawner(places(home)).reach)
-        loose = [
-            (str(path), oct(path.lstat().st_mode))
-            for path in [home / "state", home / "run", *home.glob("state/**/*"), *home.glob("run/*")]
-            if stat.S_IMODE(path.lstat().st_mode) & 0o077
-        ]
-        assert loose == []
-        assert stat.S_IMODE(places(home).socket.lstat().st_mode) == 0o600
-    finally:
-        process.terminate()
-        assert process.wait(20) == 0
+def test_nothing_that_it_leaves_is_readable_by_others_even_with_an_open_umask(home: Path) -> None:
+    daemon = start_daemon(home, umask=0)
+    loose = [
+        (str(path), oct(path.lstat().st_mode))
+        for path in [home / "state", home / "run", *home.glob("state/**/*"), *home.glob("run/*")]
+        if stat.S_IMODE(path.lstat().st_mode) & 0o077
+    ]
+    assert loose == []
+    assert stat.S_IMODE(places(home).socket.lstat().st_mode) == 0o600
+    assert daemon.end() == 0
 
 
 @pytest.mark.scenario("ATK-37")
@@ -196,7 +191,7 @@ async def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Pat
 def test_a_place_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     with pytest.raises(StandfastError) as refused:
-        Spawner(places(tmp_path / "home")).reach()
+        Spawner.of(environment(tmp_path / "home")).reach()
     assert refused.value.reason in ("PlaceNotUsable", "PlaceNotPrivate")
     assert "STANDFAST_HOME" in refused.value.message
 

@@ -69,14 +69,18 @@ class RunningDaemon:
         return await asyncio.to_thread(self.process.wait, START_S)
 
 
-def start_daemon(home: Path, env: Mapping[str, str] | None = None) -> RunningDaemon:
-    """Start a daemon and wait until its socket answers. Raises AssertionError with what it said instead."""
+def start_daemon(home: Path, env: Mapping[str, str] | None = None, *, umask: int = -1) -> RunningDaemon:
+    """Start a daemon and wait until its socket answers. Raises AssertionError with what it said instead.
+
+    `env` is added to `environment(home)`; `umask`: with another one than the test's own.
+    """
     ready, report = os.pipe()
     home.mkdir(exist_ok=True)
     with (home / "daemon.err").open("ab") as err:
         process = subprocess.Popen(
             [*DAEMON, "--report", str(report)], env={**environment(home), **(env or {})}, pass_fds=(report,),
             stdin=subprocess.DEVNULL, stdout=err, stderr=err, cwd="/",
+            umask=umask,
         )  # fmt: skip
     os.close(report)
     try:
@@ -94,7 +98,7 @@ def end_daemon(home: Path) -> None:
     """End whatever daemon serves this home, also one that a `standfast lsp` started."""
     here = places(home)
     with contextlib.suppress(Exception):
-        Spawner(here).stop()
+        Spawner.of(environment(home)).stop()
     if here.state.exists() and lock.held(here.lock):
         pid = lock.signature(here.lock).get("pid")
         if isinstance(pid, int):

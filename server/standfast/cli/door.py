@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Protocol
 
 from standfast.places import Places
 
 
 class Door(Protocol):
-    places: Places
+    @property
+    def places(self) -> Places: ...
+
+    def elsewhere(self, environ: Mapping[str, str]) -> Door:
+        """The door to the daemon of another environment."""
+        ...
 
     def connect(self) -> socket.socket | None:
         """A connection to the running daemon, None if there is none. Starts nothing."""

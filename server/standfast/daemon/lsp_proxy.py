@@ -30,7 +30,7 @@ def main() -> int:
     """Pump until either side is gone. Does not return while both live; returns the process's exit code."""
     wire = _claim_stdout()
     try:
-        daemon = Spawner().reach()
+        daemon = Spawner.of(os.environ).reach()
     except StandfastError as error:
         sys.stderr.write(f"standfast: {error.message}\n")
         _refuse_initialize(wire, error)

@@ -81,7 +81,7 @@ def _take_over(places: Places) -> lock.Lock:
     ours = lock.take(places.lock, wait_s=LOCK_WAIT_S)
     if ours is None:
         raise StandfastError("DaemonRunning", f"A daemon for {places.state} is running already. Nothing was changed.")
-    other = Spawner(places).connect()
+    other = Spawner(os.environ, places).connect()
     if other is not None:  # its lock file was deleted under it, but it serves
         other.close()
         ours.release()
@@ -95,6 +95,7 @@ async def _live(places: Places, ours: lock.Lock, report: Report) -> int:
 
     open_log(places.log)
     house = House(places, ours, listen(places.socket))
+    house.obey_signals()
     try:
         async with compose(places, clients=lambda: house.clients) as parts:
             ours.sign(pid=os.getpid(), startedAtMs=parts.clock.now_ms(), socket=str(places.socket))
@@ -130,12 +131,15 @@ class House:
         if self.spawn_lock is not None:
             self.spawn_lock.release()
 
-    async def serve(self, parts: Daemon, ready: Callable[[], None]) -> None:
-        """Let clients in until SIGTERM, SIGINT or the idle exit, then end in order."""
+    def obey_signals(self) -> None:
+        """SIGTERM and SIGINT end it in order, from the first moment on; a terminal that closes does not."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._over.set)
-        loop.add_signal_handler(signal.SIGHUP, lambda: None)  # a terminal that closes does not end the daemon
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)
+
+    async def serve(self, parts: Daemon, ready: Callable[[], None]) -> None:
+        """Let clients in until SIGTERM, SIGINT or the idle exit, then end in order."""
         async with asyncio.TaskGroup() as work:
             door = Door(self, parts, work)
             door.open()

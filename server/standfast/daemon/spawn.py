@@ -14,7 +14,8 @@ import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from standfast.daemon import lock
@@ -28,14 +29,23 @@ SILENT_S = 8.0
 STOP_S = 30.0
 RETRY_S = 0.02
 LOG_BYTES_MAX = 1 << 20
-NO_SOCKET = (FileNotFoundError, ConnectionRefusedError)
+NO_SOCKET = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Spawner:
-    """The client's side of a daemon: the one for these places."""
+    """The client's side of a daemon: the one of this environment, in which it is also started."""
 
-    places: Places = field(default_factory=find_places)
+    environ: Mapping[str, str]
+    places: Places
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Spawner:
+        return cls(environ, find_places(dict(environ)))
+
+    def elsewhere(self, environ: Mapping[str, str]) -> Spawner:
+        """The door to another environment's daemon (the demo has its own)."""
+        return self.of(environ)
 
     def connect(self) -> socket.socket | None:
         """A connection to the running daemon, None if there is none. Starts nothing.
@@ -105,7 +115,7 @@ class Spawner:
     def _start(self) -> socket.socket:
         if lock.held(self.places.lock):
             return self._wait_for_socket()
-        _run_detached(self.places)
+        _run_detached(self.places, self.environ)
         found = self.connect()
         if found is None:
             raise self._silent("The daemon says that it is ready, but nothing answers at its socket.")
@@ -136,7 +146,7 @@ def spawn_lock_path(places: Places) -> Path:
     return places.state / "spawn.lock"
 
 
-def _run_detached(places: Places) -> None:
+def _run_detached(places: Places, environ: Mapping[str, str]) -> None:
     """Start a daemon and wait until it says over a pipe that its socket answers, or why not."""
     import subprocess
 
@@ -146,6 +156,7 @@ def _run_detached(places: Places) -> None:
         starter = subprocess.Popen(
             [sys.executable, "-P", "-m", "standfast", "daemon", "run", "--detach", "--report", str(report)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(report,), cwd="/", start_new_session=True,
+            env=dict(environ),
         )  # fmt: skip
     finally:
         os.close(report)

@@ -35,8 +35,7 @@ async def play(door: Door, *, seed: int, as_json: bool, keep: bool) -> int:
         stage = await build(folder)
         await Story(stage, screen, facts, choose(seed)).tell()
     finally:
-        door.places = stage.places
-        await asyncio.to_thread(door.stop)
+        await asyncio.to_thread(door.elsewhere(stage.environment()).stop)
         await _clean(folder, keep=keep)
     screen.end(facts)
     if as_json:
