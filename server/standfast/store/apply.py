@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, cast
 
 from standfast.events.types import Recorded
-from standfast.projections.changes import Change, Insert, Queued, Update, changes
+from standfast.projections.change import Change, Insert, Queued, Update
+from standfast.projections.changes import changes
 from standfast.store.tables import KEYS, stored
 
 
