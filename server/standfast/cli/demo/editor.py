@@ -15,7 +15,12 @@ from standfast.errors import StandfastError
 T = TypeVar("T")
 PATIENCE_S = 45.0
 CAPABILITIES: Json = {
-    "workspace": {"workspaceFolders": True, "applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+    "workspace": {
+        "workspaceFolders": True,
+        "applyEdit": True,
+        "workspaceEdit": {"documentChanges": True},
+        "textDocumentContent": {"dynamicRegistration": False},
+    },
     "textDocument": {
         "publishDiagnostics": {"relatedInformation": True, "versionSupport": True, "dataSupport": True},
         "codeAction": {

@@ -19,7 +19,7 @@ from standfast.cli.output import plain
 from standfast.cli.wording import VERDICT_STYLE, call_words
 
 WHO_STYLE = {"you": "bold cyan", "agent": "bold", "tool": "blue", "daemon": "magenta", "editor": "cyan", "tests": "dim"}
-QUIET = frozenset({"model_request", "assistant_chunk", "tool_started", "permission_resolved", "session_updated"})
+READS = frozenset({"read_file", "list_files", "search"})
 SHORT = 12
 """Characters of a hash that are shown."""
 
@@ -32,6 +32,8 @@ class Screen:
     console: Console = field(default_factory=lambda: Console(highlight=False))
     _begun: float = field(default_factory=time.monotonic)
     _chapter: int = 0
+    _reading: dict[str, str] = field(default_factory=dict[str, str])
+    """callId → what it is called, for reads that have no result yet."""
 
     def title(self, seed: int) -> None:
         self._print(
@@ -39,8 +41,8 @@ class Screen:
                 Text.assemble(
                     ("Standfast", "bold"), " · demo · ", (f"seed {seed}", "dim"), "\n\n",
                     "The model is ", ("scripted", "bold yellow"),
-                    ": no key, no network, no tokens. Everything else is real: the daemon,\n"
-                    "the editor protocol over `standfast lsp`, the files, git, the processes, and the SIGKILLs.",
+                    ": no key, no network, no tokens. Everything else is real: the daemon, the editor protocol over "
+                    "`standfast lsp`, the files, git, the processes, and the SIGKILLs.",
                 ),
                 padding=(1, 2),
             )
@@ -71,7 +73,7 @@ class Screen:
                     if block["type"] == "text":
                         self.line("agent", block["text"])
             case "tool_call":
-                self.line("tool", call_words(event["tool"], event["args"]))
+                self._call(event)
             case "tool_output":
                 for text in event["text"].splitlines():
                     if text.strip():
@@ -85,11 +87,23 @@ class Screen:
             case _:
                 pass
 
+    def _call(self, event: Json) -> None:
+        """What only reads is told in one line, with its result."""
+        words = call_words(event["tool"], event["args"])
+        if event["tool"] in READS:
+            self._reading[event["callId"]] = words
+        else:
+            self.line("tool", words)
+
     def _result(self, event: Json) -> None:
         style = "green" if event["status"] == "ok" else "yellow"
         code = "" if event.get("exitCode") is None else f", exit code {event['exitCode']}"
         recovered = ", found after the crash" if event.get("recovered") else ""
-        self.line("tool", Text.assemble(("→ ", "dim"), (event["status"], style), code, recovered))
+        words = plain(self._reading.pop(event["callId"], ""))
+        self.line(
+            "tool",
+            Text.assemble(f"{words} " if words else "", ("→ ", "dim"), (event["status"], style), code, recovered),
+        )
 
     def permission(self, permission: Json) -> None:
         self.line("you", Text.assemble(("allow? ", "yellow"), plain(permission["summary"]), ("  yes", "green")))
@@ -103,21 +117,8 @@ class Screen:
     def verdict(self, kill: Kill) -> None:
         """The verdict, beside what the disk itself says."""
         self._print("")
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for column in ("what", "verdict", "on the disk (sha256)", "was", "was to be"):
-            table.add_column(column)
-        for file in kill.files:
-            told = next(
-                (t["verdict"] for t in kill.call.get("targets", []) if t.get("uri", "").endswith(file.path)), "?"
-            )
-            table.add_row(
-                file.path, _verdict(told), file.actual[:SHORT],
-                _hash(file.before, file.actual), _hash(file.after, file.actual),
-            )  # fmt: skip
-        if not kill.files:
-            for target in kill.call.get("targets", []):
-                table.add_row(plain(str(target.get("command"))), _verdict(target["verdict"]), "", "", "")
-        self._indent(table)
+        self._indent(_files_table(kill) if kill.files else _commands_table(kill))
+        self._print("")
         self._indent(Text.assemble(("evidence  ", "dim"), plain(str(kill.call.get("evidence", "")))))
         agrees = ("the verdict is what the disk says", "green") if kill.agrees else ("the verdict is WRONG", "bold red")
         self._indent(Text.assemble(("verdict   ", "dim"), _verdict(kill.verdict), "  ", agrees))
@@ -146,8 +147,8 @@ class Screen:
         self.diff_whole(facts.final_diff)
         good = Text.assemble(
             ("Two kills, no torn file, no wrong verdict, nothing done twice.", "bold green"), "\n",
-            "Nothing was sent to the model after a crash until the person chose. The model was scripted;\n"
-            "with a key, `standfast run` and your editor do the same with a real one (see README).",
+            "After each crash nothing was sent to the model and nothing ran until the person chose. "
+            "The model was scripted; with a key, `standfast run` and your editor do the same with a real one.",
         )  # fmt: skip
         bad = Text("The demo did not end as it should. --json shows the facts; please report them.", "bold red")
         self._print(Panel(good if facts.ok else bad, padding=(1, 2)))
@@ -162,6 +163,30 @@ class Screen:
     def _print(self, what: object) -> None:
         if not self.silent:
             self.console.print(what)
+
+
+def _files_table(kill: Kill) -> Table:
+    """Each file: what the verdict says, and its hash beside the two that it could have."""
+    table = _table("file", "verdict", "sha256 on disk", "before", "intended")
+    for file in kill.files:
+        told = next((t["verdict"] for t in kill.call.get("targets", []) if t.get("uri", "").endswith(file.path)), "?")
+        hashes = (Text(file.actual[:SHORT]), _hash(file.before, file.actual), _hash(file.after, file.actual))
+        table.add_row(file.path, _verdict(told), *hashes)
+    return table
+
+
+def _commands_table(kill: Kill) -> Table:
+    table = _table("command", "verdict")
+    for target in kill.call.get("targets", []):
+        table.add_row(plain(str(target.get("command"))), _verdict(target["verdict"]))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column)
+    return table
 
 
 def _verdict(word: str) -> Text:

@@ -58,7 +58,7 @@ def choose(seed: int) -> Moments:
     """The same seed, the same moments. Seeds in a row go through all places of the write."""
     rng = random.Random(seed)
     return Moments(
-        WRITE_MOMENTS[seed % len(WRITE_MOMENTS)], round(rng.uniform(0.15, 1.1), 2), rng.choice(("complete", "undo"))
+        WRITE_MOMENTS[seed % len(WRITE_MOMENTS)], round(rng.uniform(0.2, 2.4), 2), rng.choice(("complete", "undo"))
     )
 
 
