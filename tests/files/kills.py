@@ -146,6 +146,7 @@ async def kill_often(base: Path, tries: int, call: dict[str, Any], seed: int) ->
             make_many(folder)
         else:
             (folder / "big.txt").write_text(big_content(1))
+            big_content(call["seed"])
         begin = time.monotonic()
         assert writer.order(folder, base / "whole-record", "run", call, "", 60)
         took_s = time.monotonic() - begin

@@ -13,17 +13,20 @@ import os
 import pickle
 import random
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from desk import TOOLS, Desk, Started
 
 from standfast import failpoints
+from standfast.tools.edits import seen_file
 
 FILES = 300
 BIG = 30 * 1024 * 1024
 
 
+@cache
 def big_content(seed: int) -> str:
     """30 MB of text that is not all alike."""
     block = "".join(f"{number:07d} {seed}\n" for number in range(BIG // 64 // 10))
@@ -57,8 +60,7 @@ async def act(order: dict[str, Any]) -> None:
     record = Path(order["record"])
     if order["act"] == "run":
         if order["call"]["tool"] == "write_file":
-            await desk.call("read_file", path="big.txt")
-            desk.seen["big.txt"] = desk.seen["big.txt"].model_copy(update={"whole": True})
+            desk.seen["big.txt"] = seen_file("big.txt", big_content(1).encode())
         started = await desk.start(order["call"]["tool"], **arguments(order["call"]))
         assert isinstance(started, Started), started
         record.write_bytes(pickle.dumps((order["call"]["tool"], started.call, desk.blobs)))
@@ -78,6 +80,7 @@ def say(word: str) -> None:
 def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
+        arguments(order["call"])  # made once, before the fork
         pid = os.fork()
         if pid == 0:
             os.environ["FAILPOINTS"] = order["failpoints"]

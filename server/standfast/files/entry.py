@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from standfast.files.buffers import Buffer
 from standfast.files.version import version_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """What stands at a path. `path` is relative, resolved, free of links; `asked` is how it was named.
 
@@ -30,7 +31,7 @@ class Entry:
     def exists(self) -> bool:
         return self.kind != "missing"
 
-    @property
+    @cached_property
     def version(self) -> str | None:
         """The content's version; None where there is no content."""
         return None if self.data is None else version_of(self.data)
@@ -41,7 +42,7 @@ class Entry:
         return self.kind == "file" and self.buffer is None and not self.mode & 0o200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileChange:
     """One file's way from before to after. `before` of a move stands at its old place, `target` at the new one."""
 
@@ -61,6 +62,6 @@ class FileChange:
     def from_path(self) -> str | None:
         return self.before.path if self.change == "move" else None
 
-    @property
+    @cached_property
     def after_version(self) -> str | None:
         return None if self.after is None else version_of(self.after)

@@ -233,9 +233,9 @@ def _assemble(lines: Lines, edits: Sequence[_Edit]) -> Lines:
     bodies += lines.bodies[at:]
     endings += lines.endings[at:]
     unterminated = bool(lines.endings) and lines.endings[-1] == ""
-    for place, ending in enumerate(endings):
-        if ending == "" and place < len(endings) - 1:
-            endings[place] = _ending_before(endings[:place], lines)
+    open_line = endings.index("") if "" in endings else len(endings)
+    if open_line < len(endings) - 1:  # the line that had no ending is not the last any more
+        endings[open_line] = _ending_before(endings[:open_line], lines)
     if ends_changed:
         endings[-1] = "" if unterminated else (endings[-1] or "\n")
     return Lines(bodies, endings)

@@ -55,23 +55,34 @@ def _unindented(line: str) -> str:
 
 
 class _Tier:
-    """The file's lines under one way of looking, with the positions of each."""
+    """The file's lines under one way of looking, with where each stands first and last (dictionaries made in C)."""
 
-    def __init__(self, lines: Sequence[str], key: Callable[[str], str]) -> None:
+    def __init__(self, keys: Sequence[str], key: Callable[[str], str]) -> None:
+        self.keys = list(keys)
         self.key = key
-        self.keys = list(lines) if key is _exact else [key(line) for line in lines]
-        self.positions: dict[str, list[int]] = {}
+        places = range(len(self.keys))
+        self.last = dict(zip(self.keys, places, strict=True))
+        self.first = dict(zip(reversed(self.keys), reversed(places), strict=True))
+
+    @cached_property
+    def positions(self) -> dict[str, list[int]]:
+        """All positions of each line; made only where a hunk has no line that stands once."""
+        positions: dict[str, list[int]] = {}
         for position, line in enumerate(self.keys):
-            self.positions.setdefault(line, []).append(position)
+            positions.setdefault(line, []).append(position)
+        return positions
 
     def find(self, wanted: Sequence[str]) -> list[int]:
         """All first positions where `wanted` stands, ascending."""
         keys = [self.key(line) for line in wanted]
-        found = [self.positions.get(key, []) for key in keys]
-        if not found or not all(found):
+        if not keys or any(key not in self.last for key in keys):
             return []
-        rarest = min(range(len(keys)), key=lambda index: len(found[index]))
-        starts = (position - rarest for position in found[rarest])
+        single = next((offset for offset, key in enumerate(keys) if self.first[key] == self.last[key]), None)
+        if single is not None:
+            starts = [self.first[keys[single]] - single]
+        else:
+            rarest = min(range(len(keys)), key=lambda offset: len(self.positions[keys[offset]]))
+            starts = [position - rarest for position in self.positions[keys[rarest]]]
         return [start for start in starts if start >= 0 and self.keys[start : start + len(keys)] == keys]
 
 
@@ -90,15 +101,16 @@ class LineIndex:
 
     @cached_property
     def trailing(self) -> _Tier:
-        return _Tier(self.lines, _trailing)
+        return _Tier([line.rstrip() for line in self.lines], _trailing)
 
     @cached_property
     def folded(self) -> _Tier:
-        return _Tier(self.lines, _folded)
+        keys = self.trailing.keys
+        return _Tier(keys if all(map(str.isascii, keys)) else [_folded(line) for line in keys], _folded)
 
     @cached_property
     def unindented(self) -> _Tier:
-        return _Tier(self.lines, _unindented)
+        return _Tier([line.strip() for line in self.folded.keys], _unindented)
 
     def find(self, wanted: Sequence[str]) -> list[int]:
         """Candidates of the first tier that hits; white space at a line's start always counts."""

@@ -39,7 +39,9 @@ class Lines:
     endings: list[str]
 
     def join(self) -> str:
-        return "".join(part for line in zip(self.bodies, self.endings, strict=True) for part in line)
+        if len(set(self.endings)) == 1:
+            return self.endings[0].join(self.bodies) + self.endings[0]
+        return "".join([body + ending for body, ending in zip(self.bodies, self.endings, strict=True)])
 
 
 def read_text(data: bytes) -> FileText | Refusal:
