@@ -57,7 +57,7 @@ def encode(session_id: str, run_id: str | None, at_ms: int, fact: Fact) -> Encod
     try:
         text = orjson.dumps(envelope | fields).decode()
     except TypeError:
-        text = _dump_unruly(envelope | fields)
+        text = dump_unruly(envelope | fields)
         fact = decode(text)
     return Encoded(session_id, run_id, at_ms, fact, text[1:])
 
@@ -130,9 +130,9 @@ def clean(value: Any) -> Any:
     return value
 
 
-def _dump_unruly(fields: dict[str, Any]) -> str:
+def dump_unruly(fields: dict[str, Any]) -> str:
     """What orjson refuses: lone surrogates, integers beyond 64 bits, keys that are not text, deep nesting."""
     try:
         return json.dumps(clean(fields), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{fields['type']} cannot be stored as JSON: {error}") from error
+        raise ValueError(f"{fields.get('type')} cannot be stored as JSON: {error}") from error

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from standfast.events.encode import encode
+from standfast.events.encode import chain, encode
 from standfast.events.types import Fact, Recorded
 from standfast.store.apply import head, store_events
 
@@ -24,6 +24,9 @@ class Past:
     at_ms: int
     run_id: str | None
     fact: Fact
+    body: str | None = None
+    """Its bytes as they were stored, where they are known: kept if they fit their new place, so that no field is lost that
+    only a later release knows, and an unchanged history keeps its hashes."""
 
 
 def adopt(connection: sqlite3.Connection, session_id: str, history: Iterable[Past]) -> int:
@@ -35,12 +38,20 @@ def adopt(connection: sqlite3.Connection, session_id: str, history: Iterable[Pas
     while batch := list(islice(events, BATCH)):
         chained: list[Recorded] = []
         for past in batch:
-            event = encode(session_id, past.run_id, past.at_ms, past.fact).at(seq + 1, digest)
+            event = _placed(session_id, past, seq + 1, digest)
             seq, digest = event.seq, event.hash
             chained.append(event)
         store_events(connection, chained)
         added += len(chained)
     return added
+
+
+def _placed(session_id: str, past: Past, seq: int, previous: str) -> Recorded:
+    start = f'{{"seq":{seq},"atMs":{past.at_ms},"sessionId":"{session_id}",'
+    if past.body is not None and past.body.startswith(start):
+        digest = chain(previous, past.body)
+        return Recorded(session_id, seq, past.at_ms, past.run_id, digest, past.fact, past.body)
+    return encode(session_id, past.run_id, past.at_ms, past.fact).at(seq, previous)
 
 
 def note_damage(connection: sqlite3.Connection, session_id: str, at_seq: int, reason: str) -> None:

@@ -78,13 +78,13 @@ def _carry(reader: _Reader, source: sqlite3.Connection, target: sqlite3.Connecti
             yield Past(first.at_ms, None, reader.session_created(source, session_id))
             gaps.append(1)
             expected = first.seq
-        yield Past(first.at_ms, first.run_id, first.fact)
+        yield Past(first.at_ms, first.run_id, first.fact, first.body)
         for event in rows:
             expected += 1
             if event.seq != expected:
                 gaps.append(expected)
                 expected = event.seq
-            yield Past(event.at_ms, event.run_id, event.fact)
+            yield Past(event.at_ms, event.run_id, event.fact, event.body)
 
     added = adopt(target, session_id, history())
     if gaps:

@@ -255,6 +255,13 @@ def resuming_run(connection: sqlite3.Connection, run_id: str) -> RunRow | None:
     return next(iter(many(connection, RUNS, where, "t.began_at_ms DESC, t.rowid DESC", limit=1)), None)
 
 
+def live_runs(connection: sqlite3.Connection, session_id: str) -> list[RunRow]:
+    """Those of one session that have not ended: running, or left running by a crash."""
+    where = Where()
+    where.add("t.session_id = ? AND t.status = 'running'", session_id)
+    return many(connection, RUNS, where, "t.began_at_ms, t.run_id")
+
+
 def unfinished_runs(connection: sqlite3.Connection) -> list[RunRow]:
     where = Where()
     where.add("t.status = 'running'")

@@ -128,6 +128,10 @@ class SqliteStore:
             raise StoreError("StoreReadOnly", self._read_only)
         return await self._writer.submit(function, durable=durable, rescue=rescue, appends=appends)
 
+    async def transact(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a function of `store/` (import, fork) in one durable transaction of the writer. Raises StoreError."""
+        return await self._write(function, durable=True)
+
     async def backup(self) -> Path:
         """Make a rotating backup beside the store; returns its path. Raises StoreError."""
         thread = await Thread.connect(self.path, query="mode=ro", timeout_s=BUSY_TIMEOUT_S)
@@ -161,6 +165,14 @@ class SqliteStore:
 
     async def sessions_with_open_matters(self, workspace_uris: Sequence[str]) -> list[str]:
         return await self._read(lambda c: queries.sessions_with_open_matters(c, workspace_uris))
+
+    async def copy_of(self, session_id: str, head_hash: str) -> str | None:
+        """The session that is an import's copy of this history (`origin`), if there is one."""
+        statement = (
+            "SELECT session_id FROM sessions WHERE origin IS NOT NULL "
+            "AND json_extract(origin, '$.sessionId') = ? AND json_extract(origin, '$.headHash') = ?"
+        )
+        return await self._read(lambda c: _first(c.execute(statement, (session_id, head_hash)).fetchone()))
 
     async def workspaces(self) -> list[tuple[str, str]]:
         statement = "SELECT DISTINCT workspace_uri, identity FROM sessions ORDER BY workspace_uri, identity"

@@ -1,0 +1,177 @@
+"""Examines a store, with or without a daemon, and makes its tables anew from the log (R3.3, design.md "Events").
+
+`check` only reads. `rebuild` writes, so no daemon may run. Both answer with a plain object, for people and scripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from standfast.errors import StoreError
+from standfast.events.encode import recorded
+from standfast.store import chain, schema
+from standfast.store.apply import apply_rows
+from standfast.store.faults import store_error
+from standfast.store.opening import BUSY_TIMEOUT_S, configure
+from standfast.store.tables import DERIVED, KEYS
+from standfast.store.thread import uri_of
+
+SHOWN_MAX = 20
+"""Differences and damaged blobs that are listed; the rest is counted."""
+
+
+async def check(path: Path) -> dict[str, Any]:
+    """Look at everything: pages, chains, blobs, and whether the tables are what the log says.
+
+    `{ok, store, version, quickCheck, sessions, events, damage: [{sessionId, atSeq, reason}], damagedBlobs, differences,
+    degraded: [{code, message}], kept: [path]}`; `kept`: damaged or replaced stores and backups that lie beside it.
+    Raises StoreError if it cannot be opened at all.
+    """
+    return await asyncio.to_thread(_check, path)
+
+
+async def rebuild(path: Path) -> dict[str, Any]:
+    """Make the tables anew from the log; the report is that of `check` afterwards, with `rebuilt`: what differed before.
+
+    A session whose beginning cannot be read keeps the row it had. Raises StoreError: then nothing was changed.
+    """
+    return await asyncio.to_thread(_rebuild, path)
+
+
+def _check(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {"ok": True, "store": str(path), "version": 0, "sessions": 0, "events": 0, "kept": _kept(path)}
+    try:
+        with closing(
+            sqlite3.connect(uri_of(path, "mode=ro"), uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S)
+        ) as c:
+            return _examine(c, path)
+    except sqlite3.Error as error:
+        raise store_error(error) from error
+
+
+def _examine(connection: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    version = schema.version(connection)
+    report: dict[str, Any] = {"ok": False, "store": str(path), "version": version, "kept": _kept(path)}
+    if version != len(schema.STEPS):
+        report["quickCheck"] = f"not looked at: store version {version}, this Standfast knows {len(schema.STEPS)}"
+        return report
+    connection.execute("BEGIN")
+    report["quickCheck"] = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    report["events"] = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+    names = [row[0] for row in connection.execute("SELECT session_id FROM sessions ORDER BY session_id")]
+    report["sessions"] = len(names)
+    found = ((name, chain.check(connection, name)) for name in names)
+    report["damage"] = [
+        {"sessionId": name, "atSeq": damage.at_seq, "reason": damage.reason}
+        for name, damage in found
+        if damage is not None
+    ]
+    report["damagedBlobs"] = _shown(_bad_blobs(connection))
+    report["differences"] = _shown(_differences(connection))
+    rows = connection.execute("SELECT code, message FROM degraded ORDER BY code")
+    report["degraded"] = [{"code": code, "message": message} for code, message in rows]
+    connection.execute("COMMIT")
+    report["ok"] = report["quickCheck"] == "ok" and not (
+        report["damage"] or report["damagedBlobs"] or report["differences"]
+    )
+    return report
+
+
+def _kept(path: Path) -> list[str]:
+    beside = [*path.parent.glob(f"{path.name}.corrupt-*"), *path.parent.glob(f"{path.name}.replaced-*")]
+    return [str(name) for name in sorted([*beside, *(path.parent / "backups").glob("*.db")])]
+
+
+def _shown(found: Iterator[str]) -> list[str]:
+    listed: list[str] = []
+    more = 0
+    for one in found:
+        if len(listed) < SHOWN_MAX:
+            listed.append(one)
+        else:
+            more += 1
+    return [*listed, f"and {more} more"] if more else listed
+
+
+def _bad_blobs(connection: sqlite3.Connection) -> Iterator[str]:
+    for blob_id, data in connection.execute("SELECT blob_id, data FROM blobs"):
+        if sha256(data).hexdigest() != blob_id:
+            yield blob_id
+
+
+# -- tables against the log -------------------------------------------------------------------------------------------
+
+
+def _differences(connection: sqlite3.Connection) -> Iterator[str]:
+    """Rows that the log does not give, by replaying it into a database of its own."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        for statement in schema.statements("".join(schema.STEPS)):
+            fresh.execute(statement)
+        fresh.execute("BEGIN")
+        _replay(connection, fresh)
+        for table in DERIVED:
+            yield from _compare(table, connection, fresh)
+
+
+def _replay(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Events in the order in which they were stored, over all sessions."""
+    for row in source.execute("SELECT session_id, seq, at_ms, run_id, hash, body FROM events ORDER BY id"):
+        apply_rows(target, [recorded(*row)])
+
+
+def _compare(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:
+    statement = f'SELECT * FROM "{table}" ORDER BY {", ".join(KEYS[table])}'  # noqa: S608 - our own names
+    left, right = stored.execute(statement), fresh.execute(statement)
+    columns = [column[0] for column in left.description]
+    for there, meant in zip_longest(left, right):
+        if there == meant:
+            continue
+        if there is None or meant is None:
+            which = "missing" if there is None else "not in the log"
+            row: tuple[Any, ...] = there or meant or ()
+            yield f"{table}: {row[0]} is {which}"
+        else:
+            differing = [name for name, a, b in zip(columns, there, meant, strict=True) if a != b]
+            yield f"{table}: {meant[0]} differs in {', '.join(differing)}"
+
+
+def _rebuild(path: Path) -> dict[str, Any]:
+    before = _check(path)
+    if before["version"] != len(schema.STEPS):
+        raise StoreError(
+            "StoreReadOnly",
+            f"The store has version {before['version']}. Nothing was changed. Start the daemon of that version.",
+        )
+    try:
+        with closing(
+            sqlite3.connect(uri_of(path, "mode=rw"), uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S)
+        ) as c:
+            configure(c)
+            _make_anew(c)
+    except sqlite3.Error as error:
+        raise store_error(error) from error
+    return _check(path) | {"rebuilt": before["differences"]}
+
+
+def _make_anew(connection: sqlite3.Connection) -> None:
+    """One transaction: a kill leaves the tables as they were."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("CREATE TEMP TABLE kept AS SELECT * FROM sessions")
+        for table in DERIVED:
+            connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
+        _replay(connection, connection)
+        connection.execute("INSERT OR IGNORE INTO sessions SELECT * FROM kept")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
