@@ -344,6 +344,7 @@ async def test_a_server_that_only_sends_signs_of_life_has_stalled(fake_api: Fake
     with pytest.raises(ModelError) as caught:
         await anext(items)
     assert (caught.value.reason, caught.value.retry) == ("StreamStalled", True)
+    assert "signs of life" in caught.value.message
     await model.close()
 
 
@@ -354,6 +355,14 @@ async def test_no_key_is_said_before_anything_is_sent(fake_api: FakeApi, tmp_pat
     assert "standfast login" in asked.failure.message
     assert fake_api.requests == []
     await model.close()
+
+
+async def test_a_credentials_file_that_cannot_be_used_is_a_missing_key_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "credentials.json").write_text("{")
+    model = AnthropicModel(ModelSettings(), Credentials(tmp_path / "credentials.json"))
+    asked = await ask(model)
+    assert asked.failure.reason == "KeyMissing"
+    assert "credentials.json cannot be used" in asked.failure.message
 
 
 async def test_a_key_set_elsewhere_is_found_after_a_refusal(fake_api: FakeApi, tmp_path: Path) -> None:

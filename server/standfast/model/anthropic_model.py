@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from standfast.clock import Clock, SystemClock
 from standfast.config import ModelSettings
+from standfast.errors import StandfastError
 from standfast.model.anthropic_errors import failures, from_event, from_exception, model_error
 from standfast.model.anthropic_stream import ReplyBuilder, broken, event_type, invalid
 from standfast.model.base import ModelError, ModelRequest, StreamItem
@@ -90,8 +91,13 @@ class AnthropicModel:
         return self._client
 
     async def _find_key(self) -> None:
+        """Look into the file where the key in memory will not do. Raises ModelError (`KeyMissing`)."""
         if self._credentials.key() is None or self._key_doubted:
-            await asyncio.to_thread(self._credentials.reload)
+            try:
+                await asyncio.to_thread(self._credentials.reload)
+            except StandfastError as error:
+                if self._credentials.key() is None:
+                    raise ModelError("KeyMissing", error.message) from None
             self._key_doubted = False
         if self._credentials.key() is None:
             raise ModelError(
@@ -124,7 +130,7 @@ class _Incoming:
 
     def items(self, chunk: bytes) -> Iterator[StreamItem]:
         """What is to be seen with this chunk. Raises ModelError: an error event, broken data, a server that only pings."""
-        pinged = False
+        now, pinged = self._clock.monotonic(), False
         for event in self._events(chunk):
             kind = event_type(event)
             if kind == "error":
@@ -138,7 +144,6 @@ class _Incoming:
                 yield item
             if self._builder.finished:
                 return
-        now = self._clock.monotonic()
         if not pinged:
             self._heard = now
         elif now - self._heard > self._pings_only_s:
