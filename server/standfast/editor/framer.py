@@ -13,6 +13,8 @@ from standfast.protocol.errors import INVALID_REQUEST, PARSE_ERROR
 BODY_MAX = 64 * 1024 * 1024
 HEADER_MAX = 8 * 1024
 _LENGTH_DIGITS_MAX = 10
+_NAMES = (b"content-length", b"content-type")
+_NO_LSP = "This is no LSP: a header line is neither Content-Length nor Content-Type."
 _CHARSETS = frozenset({"utf-8", "utf8"})
 
 
@@ -66,26 +68,18 @@ class Framer:
 
     def _header(self) -> bool | BadFrame | None:
         """Read a header if it is whole: True, then the body's length is known."""
+        if not self._scanned and not _may_begin_header(self._held):
+            return self._bad(PARSE_ERROR, _NO_LSP)
         end, after = _header_end(self._held, self._scanned)
-        if end < 0:
-            self._scanned = max(0, len(self._held) - 3)
-            if len(self._held) > HEADER_MAX:
-                return self._bad(PARSE_ERROR, f"The header is longer than {HEADER_MAX} bytes.")
-            return self._look_at_first_line()
-        if end > HEADER_MAX:
+        if end > HEADER_MAX or (end < 0 and len(self._held) > HEADER_MAX):
             return self._bad(PARSE_ERROR, f"The header is longer than {HEADER_MAX} bytes.")
+        if end < 0:
+            self._scanned = max(0, self._held.rfind(b"\n") - 1)
+            return None
         lines = bytes(self._held[:end]).replace(b"\r\n", b"\n").split(b"\n")
         del self._held[:after]
         self._scanned = 0
         return self._take(lines)
-
-    def _look_at_first_line(self) -> BadFrame | None:
-        """Refuse at the first line what is no LSP at all, e.g. an HTTP request (ATK-02)."""
-        line_end = self._held.find(b"\n")
-        if line_end < 0:
-            return None
-        fault = _read_line(bytes(self._held[:line_end]).removesuffix(b"\r"))
-        return self._bad(PARSE_ERROR, fault) if isinstance(fault, str) else None
 
     def _take(self, lines: list[bytes]) -> bool | BadFrame:
         length: str | None = None
@@ -119,10 +113,14 @@ class Framer:
         return BadFrame(code, f"{message} The connection is closed.")
 
 
+def _may_begin_header(held: bytearray) -> bool:
+    """Whether the stream's next bytes can be a header: seen at the first wrong byte, e.g. of an HTTP request (ATK-02)."""
+    start = bytes(held[: max(map(len, _NAMES))]).lower()
+    return any(start.startswith(name) or name.startswith(start) for name in _NAMES)
+
+
 def _header_end(held: bytearray, start: int) -> tuple[int, int]:
     """(end of the last header line, start of the body); (-1, -1) if the empty line is not there yet."""
-    if held.startswith((b"\n", b"\r\n")):
-        return 0, held.index(b"\n") + 1
     line = held.find(b"\n", start)
     while line >= 0:
         for empty in (b"\n", b"\r\n"):
@@ -136,8 +134,8 @@ def _read_line(line: bytes) -> tuple[str, str] | str:
     """One header line as (lower-case name, value), or what is wrong with it."""
     name, colon, value = line.removesuffix(b"\r").partition(b":")
     key = name.strip().lower()
-    if not colon or key not in (b"content-length", b"content-type"):
-        return "This is no LSP: a header line is neither Content-Length nor Content-Type."
+    if not colon or key not in _NAMES:
+        return _NO_LSP
     return key.decode(), value.strip().decode("latin-1")
 
 
