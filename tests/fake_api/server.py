@@ -106,7 +106,9 @@ class FakeApi:
 
     def close(self) -> None:
         """End every stream and every thread."""
-        self.closed.set()
+        with self._changed:
+            self.closed.set()
+            self._changed.notify_all()
         for gate in list(self.gates.values()):
             gate.release()
         self._server.shutdown()
@@ -126,7 +128,9 @@ class FakeApi:
 
     def stand_at(self, gate: Gate) -> None:
         """Hold a stream at a gate, unless the fake is closing (`close` sets `closed` before it releases the known gates)."""
-        self.gates[gate.name or str(id(gate))] = gate
+        with self._changed:
+            self.gates[gate.name or str(id(gate))] = gate
+            self._changed.notify_all()
         if not self.closed.is_set():
             gate.hold()
 
@@ -138,6 +142,12 @@ class FakeApi:
             self.requests.append(request)
             self._changed.notify_all()
             return answer
+
+    def gate_called(self, name: str) -> Gate | None:
+        """The gate of that name, once a stream has come to it; None if none comes."""
+        with self._changed:
+            self._changed.wait_for(lambda: name in self.gates or self.closed.is_set(), WAIT_S)
+            return self.gates.get(name)
 
     @contextlib.contextmanager
     def answering(self) -> Generator[None]:
@@ -300,8 +310,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._plain(HttpReply(200, json.dumps(kept).encode()))
 
     def _control_gate(self, path: str) -> None:
-        """`POST /_fake/gates/NAME/release`; answers when the stream was there and goes on."""
-        gate = self.server.api.gates.get(path.split("/")[3])
+        """`POST /_fake/gates/NAME/release`: waits until a stream stands at the gate, and lets it go on."""
+        gate = self.server.api.gate_called(path.split("/")[3])
         if gate is None:
             return self._plain(HttpReply(404, b'{"error": "no stream has come to this gate"}'))
         gate.release()

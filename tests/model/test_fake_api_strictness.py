@@ -256,7 +256,8 @@ def client() -> Callable[[FakeApi], Any]:
 def test_it_runs_as_a_process_from_a_script_file(tmp_path: Path, kind: str) -> None:
     script = tmp_path / f"script.{kind}"
     if kind == "json":
-        script.write_text(json.dumps([{"text": ["from a file"], "tools": [{"name": "read_file", "input": {}}]}]))
+        entry = {"text": ["from a file"], "tools": [{"name": "read_file", "input": {}}]}
+        script.write_text(json.dumps([{**entry, "gate": {"name": "here", "after": "text_delta"}}]))
     else:
         script.write_text("from fake_api import reply\ndef script(request):\n    return reply('from a file')\n")
     command = [sys.executable, "-m", "fake_api", "--script", str(script)]
@@ -266,6 +267,8 @@ def test_it_runs_as_a_process_from_a_script_file(tmp_path: Path, kind: str) -> N
         url = process.stdout.readline().strip()
         headers = {"x-api-key": "test-key", "anthropic-version": "1"}
         with urlopen(Request(url + "/v1/messages", json.dumps(body(GO)).encode(), headers), timeout=10) as answer:
+            if kind == "json":
+                urlopen(Request(url + "/_fake/gates/here/release", b""), timeout=10).close()
             assert "from a file" in answer.read().decode()
         with urlopen(url + "/_fake/requests", timeout=10) as answer:
             assert [each["status"] for each in json.load(answer)] == [200]
