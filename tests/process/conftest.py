@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from blockbuster import blockbuster_ctx
 
 from process.place import Place, processes_with, until
 from standfast.process.launch import Commands
+
+
+@pytest.fixture(autouse=True)
+def no_blocking() -> Iterator[None]:
+    """Nothing of ours may block the event loop."""
+    with blockbuster_ctx(scanned_modules=["standfast"]):
+        yield
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ WAIT_S = 30.0
 async def until(condition: Callable[[], bool], what: str) -> None:
     """Wait for a fact of the outside world, bounded."""
     deadline = time.monotonic() + WAIT_S
-    while not condition():
+    while not await asyncio.to_thread(condition):
         assert time.monotonic() < deadline, f"not seen within {WAIT_S} s: {what}"
         await asyncio.sleep(0.01)
 

@@ -231,3 +231,18 @@ async def test_an_interrupted_stop_or_write_is_verified_by_what_can_be_seen(
     else:
         assert (await tool.settle("complete", call, ctx)).verdict == "applied"
         assert (await tool.verify(call, ctx)).verdict == "applied"
+
+
+async def test_only_records_of_ended_and_settled_calls_are_swept(place: Place, run: RunCommand) -> None:
+    await place.call(run, command="true")
+    await place.call(run, command="true")
+    await place.call(run, command="sleep 300", background=True)
+    end_of_time = 2**60
+
+    async def settled(call_id: str) -> bool:
+        return call_id != "call_2"
+
+    assert await place.commands.sweep(place.spool, before_ms=0, settled=settled) == 0
+    assert await place.commands.sweep(place.spool, before_ms=end_of_time, settled=settled) == 1
+    assert sorted(path.name for path in place.spool.iterdir()) == ["call_2", "call_3"]
+    await place.commands.stop(place.spool / "call_3")

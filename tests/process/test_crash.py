@@ -183,7 +183,7 @@ async def test_stop_also_ends_a_command_without_supervisor(tmp_path: Path) -> No
     await until(lambda: not processes_with(crash.mark), "no process to be left")
 
 
-async def test_a_pid_that_was_used_again_is_another_process(tmp_path: Path) -> None:
+def test_a_pid_that_was_used_again_is_another_process() -> None:
     own = identify(os.getpid())
     assert own is not None
     assert alive(own)

@@ -88,7 +88,7 @@ async def test_a_time_limit_ends_the_whole_tree_even_where_it_ignores_sigterm(pl
 @pytest.mark.scenario("b15")
 async def test_a_cancel_ends_the_tree_and_says_that_the_command_was_started(place: Place, tool: RunCommand) -> None:
     command = (
-        '(sleep 3; echo late > late.txt) & (setsid sh -c "sleep 4; echo late > late.txt" &) ; touch done; echo up; wait'
+        '(sleep 3; echo late > late.txt) & (setsid sh -c "sleep 4; echo late > late.txt" &) ; echo up; touch done; wait'
     )
     call = asyncio.ensure_future(place.call(tool, command=command))
     await until((place.workspace / "done").exists, "the command to begin")
@@ -105,4 +105,24 @@ async def test_processes_left_behind_are_ended_and_it_says_so(place: Place, tool
     outcome = await place.call(tool, command="nohup setsid sleep 300 >/dev/null 2>&1 & echo started")
     assert outcome.status == "ok"
     assert "1 of its processes were still there" in outcome.content
+    assert not processes_with(place.mark)
+
+
+@pytest.mark.scenario("ATK-57")
+async def test_a_process_that_forks_itself_away_and_ignores_sigterm_does_not_escape(
+    place: Place, tool: RunCommand
+) -> None:
+    """It has a new pid, session and parent every millisecond (and ends by itself after 30 s, should it escape)."""
+    hopper = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "end = time.monotonic() + 30\n"
+        "while time.monotonic() < end:\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    os.setsid(); time.sleep(0.001)\n"
+    )
+    (place.workspace / "hopper.py").write_text(hopper)
+    outcome = await place.call(tool, command="python3 hopper.py; echo started")
+    assert outcome.status == "ok"
+    assert "of its processes were still there when it ended, and were ended too" in outcome.content
     assert not processes_with(place.mark)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import standfast
@@ -121,6 +122,17 @@ class Commands:
             state = await asyncio.to_thread(judge, directory)
         return state
 
+    async def sweep(self, spool: Path, *, before_ms: int, settled: Callable[[str], Awaitable[bool]]) -> int:
+        """Remove the records of commands that ended before a time (ms UTC) and whose call is `settled` (by call id: it has
+        a result in the log, so nobody will ask the record again). Returns how many.
+        """
+        removed = 0
+        for directory, record in await asyncio.to_thread(ended, spool, before_ms):
+            if directory not in self._held and await settled(record.call_id):
+                await asyncio.to_thread(shutil.rmtree, directory)
+                removed += 1
+        return removed
+
     def close(self) -> None:
         """Let go of all: the daemon ends. Each command goes on for its grace time, or until the next daemon takes it."""
         for supervised in list(self._held.values()):
@@ -158,6 +170,17 @@ def living(spool: Path) -> list[tuple[Path, records.Record]]:
         with contextlib.suppress(records.LaterVersion, OSError):
             record = records.read_record(str(directory))
             if record and records.read_exit(str(directory)) is None and alive(record.supervisor):
+                found.append((directory, record))
+    return found
+
+
+def ended(spool: Path, before_ms: int) -> list[tuple[Path, records.Record]]:
+    """The commands beneath a spool directory that ended before a time."""
+    found: list[tuple[Path, records.Record]] = []
+    for directory in sorted(spool.iterdir()) if spool.is_dir() else []:
+        with contextlib.suppress(records.LaterVersion, OSError):
+            record, end = records.read_record(str(directory)), records.read_exit(str(directory))
+            if record and end and end.ended_at_ms < before_ms:
                 found.append((directory, record))
     return found
 

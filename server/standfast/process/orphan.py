@@ -9,7 +9,7 @@ from pathlib import Path
 from standfast.clock import Clock
 from standfast.process import record as records
 from standfast.process import tree
-from standfast.process.identity import alive
+from standfast.process.identity import Identity, alive, read_stat
 
 TERM_S = 2.0
 """From SIGTERM to SIGKILL."""
@@ -23,10 +23,7 @@ async def end_unsupervised(directory: Path, record: records.Record, clock: Clock
         found = tree.of_operation(record.process, record.operation_id)
         return [stat for stat in found if stat.pid != record.supervisor.pid]
 
-    if alive(record.supervisor):
-        own = tree.read_stat(record.supervisor.pid)
-        if own is not None and own.start == record.supervisor.start:
-            tree.send(own, signal.SIGKILL)
+    await asyncio.to_thread(_end_supervisor, record.supervisor)
     processes = await asyncio.to_thread(look)
     await asyncio.to_thread(tree.terminate, processes)
     deadline = clock.monotonic() + TERM_S
@@ -35,9 +32,16 @@ async def end_unsupervised(directory: Path, record: records.Record, clock: Clock
     await asyncio.to_thread(tree.kill, look)
     end = records.Exit(
         exit_code=None,
-        signal=int(signal.SIGTERM),
+        signal=None,  # nobody was there to see it
         started_at_ms=record.started_at_ms,
         ended_at_ms=clock.now_ms(),
         why="stopped",
     )
     await asyncio.to_thread(records.put_exit, str(directory), end)
+
+
+def _end_supervisor(supervisor: Identity) -> None:
+    """One that does not answer would otherwise write a second end."""
+    stat = read_stat(supervisor.pid)
+    if stat is not None and alive(supervisor) and stat.start == supervisor.start:
+        tree.send(stat, signal.SIGKILL)

@@ -6,6 +6,7 @@ It knows its daemon by the write end of the `control` FIFO. When nobody holds th
 new daemon (`adopt`); if none comes it ends the whole tree and says `abandoned`. Before it begins it claims the command;
 where a verifier was first it stands down, so a command never starts after it was judged.
 The command cannot run before `record.json` is durable: its process waits at a gate, and dies there with its supervisor.
+Linux only today (/proc, subreaper): elsewhere it stands down at its claim, and the call says that it could not be started.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ TERM_S = 2.0
 """From SIGTERM to SIGKILL."""
 KILL_S = 5.0
 """From SIGKILL until it gives up on a process that the kernel cannot end (it says how many in `leftBehind`)."""
+KILL_AGAIN_S = 0.02
+"""Until it looks again for what forked meanwhile."""
 LINGER_S = 0.5
 """How long helpers may outlive the command's own process before they are ended."""
 CHUNK = 64 * 1024
@@ -99,6 +102,7 @@ class Supervisor:
         self.deadline: float | None = None
         self.timeout: float | None = None
         self.abandon: float | None = None
+        self.give_up = 0.0
         self.pipe = -1
         self.input = -1
         self.unsent = b""
@@ -107,7 +111,7 @@ class Supervisor:
 
     def begin(self) -> bool:
         """Claim and start the command. False: a verifier was first, or the daemon is gone already; nothing was started."""
-        if self._hung_up() or not records.claim(self.directory, "supervisor"):
+        if not sys.platform.startswith("linux") or self._hung_up() or not records.claim(self.directory, "supervisor"):
             return False
         _become_subreaper()
         os.set_inheritable(self.control, False)
@@ -220,10 +224,17 @@ class Supervisor:
         if self.stage == "lingering":
             self._terminate()
         elif self.stage == "ending":
-            self.stage, self.deadline = "killing", now + KILL_S
-            tree.kill(self._tree)
+            self.stage, self.give_up = "killing", now + KILL_S
+            self._kill(now)
+        elif self.stage == "killing" and now < self.give_up:
+            self._kill(now)
         elif self.stage == "killing":
             self.stage, self.left_behind = "given up", len(self._tree())
+
+    def _kill(self, now: float) -> None:
+        """Again and again until nothing is left: what forks while we look is met the next time."""
+        self.deadline = now + KILL_AGAIN_S
+        tree.kill(self._tree)
 
     def _wait_ms(self) -> int | None:
         due = [moment for moment in (self.timeout, self.abandon, self.deadline) if moment is not None]
@@ -330,9 +341,7 @@ def _ignore(*_: object) -> None:
 
 
 def _become_subreaper() -> None:
-    """Orphaned grandchildren become ours instead of init's. Where the system cannot, the process group must do."""
-    if not sys.platform.startswith("linux"):
-        return
+    """Orphaned grandchildren become ours instead of init's."""
     import ctypes
 
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -6,6 +6,7 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -109,7 +110,7 @@ async def stopped_for_cancel(commands: Commands, directory: Path) -> Outcome:
     else:
         told = (
             f"The command was started and was killed after {_seconds(end)}, before it finished. What it did until then "
-            "stands and is not known: check the state before you depend on it."
+            "stands, its effects are unknown: check the state before you depend on it."
         )
     return Outcome("cancelled", _joined(told, text), exit_code=end.code, blob=blob, blobs=blobs)
 
@@ -195,18 +196,28 @@ VERDICTS: dict[str, Verdict] = {
 """What was found → the verdict on a command."""
 
 
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _at(state: State) -> str:
+    return f" at {_moment(state.record.started_at_ms)} as process {state.record.process.pid}" if state.record else ""
+
+
 def evidence(state: State) -> str:
     """What was found, as a sentence."""
     record = state.record
-    process = f"process {record.process.pid}, started {record.started_at_ms} ms UTC" if record else "its process"
+    process = (
+        f"process {record.process.pid}, running since {_moment(record.started_at_ms)}" if record else "its process"
+    )
     if state.found == "ended" and state.exit is not None:
         return f"The command's exit record says: {_told(state.exit)}"
     return {
         "never_begun": "The command had not begun when it was checked, and cannot begin any more.",
         "starting": "The command's supervisor lives and is about to start it.",
-        "running": f"The command is still running ({process}); it can be waited for or stopped.",
+        "running": f"The command is still running ({process}). It can be waited for or stopped.",
         "unsupervised": f"The command is still running ({process}), but its supervisor is gone: how it ends will not be known.",
-        "lost": f"The command began ({process}) and is gone, and nobody recorded how it ended.",
+        "lost": f"The command began{_at(state)} and is gone, and nobody recorded how it ended.",
         "later_version": f"The command's record was written by a newer Standfast ({state.detail}) and was left alone.",
     }.get(state.found, state.found)
 
