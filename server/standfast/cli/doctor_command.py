@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from standfast.cli import output
+from standfast.cli.client import Json
 from standfast.cli.door import Door
 from standfast.errors import Busy
 
 
 async def doctor(door: Door, *, rebuild: bool, as_json: bool) -> int:
-    """Exit code 0 if all is well, 1 if something was found."""
+    """Exit code 0 if all is well, 1 if something was found. Raises Busy (`DaemonRunning`), StoreError."""
     from standfast.store import doctor as examine
 
     if rebuild and _daemon_runs(door):
@@ -20,7 +23,9 @@ async def doctor(door: Door, *, rebuild: bool, as_json: bool) -> int:
     report = await (examine.rebuild(path) if rebuild else examine.check(path))
     if as_json:
         output.print_json(report)
-    return output.DONE
+    else:
+        _show(report)
+    return output.DONE if report["ok"] else output.FAILED
 
 
 def _daemon_runs(door: Door) -> bool:
@@ -29,3 +34,28 @@ def _daemon_runs(door: Door) -> bool:
         return False
     sock.close()
     return True
+
+
+def _show(report: Json) -> None:
+    """What was looked at, then what was found, one line each."""
+    output.out.print(
+        f"{report['store']}: {report.get('sessions', 0)} sessions, {report.get('events', 0)} events", markup=False
+    )
+    for line in _findings(report):
+        output.out.print(Text.assemble(("! ", "bold yellow"), output.plain(line)))
+    if report["ok"]:
+        output.out.print("[green]All is well.[/]")
+    else:
+        output.out.print(
+            "Nothing was changed by looking. --rebuild makes the tables anew from the log; `kept` copies stay."
+        )
+
+
+def _findings(report: Json) -> list[str]:
+    found = [] if report.get("quickCheck", "ok") == "ok" else [f"pages: {report['quickCheck']}"]
+    found += [f"{one['sessionId']}, event {one['atSeq']}: {one['reason']}" for one in report.get("damage", [])]
+    found += [f"stored bytes are not what was written: {one}" for one in report.get("damagedBlobs", [])]
+    found += [f"a table differs from the log: {one}" for one in report.get("differences", [])]
+    found += [f"made anew: {one}" for one in report.get("rebuilt", [])]
+    found += [str(one["message"]) for one in report.get("degraded", [])]
+    return [*found, *(f"kept beside it: {one}" for one in report.get("kept", []))]

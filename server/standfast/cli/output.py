@@ -20,7 +20,10 @@ NO_DAEMON = 3
 """`daemon status`: none is running."""
 INTERRUPTED = 130
 
-out = Console(highlight=False, soft_wrap=True)
+PIPED_WIDTH = 500
+"""Columns where there is no terminal: a line of a table stays a line."""
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -98,7 +98,7 @@ async def _pages(client: Client, method: str, params: Json, key: str) -> list[Js
 def _table(found: list[Json]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("session", "changed", "last run", "folder", "title"):
-        table.add_column(column, overflow="fold" if column == "session" else "ellipsis")
+        table.add_column(column, no_wrap=True, min_width=24 if column == "session" else None)
     for session in found:
         last_run: Json | None = session.get("lastRun")
         folder = unquote(urlsplit(str(session["workspaceUri"])).path)

@@ -143,6 +143,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     )
     try:
         if opened is not None:
+            opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
             await commands.adopt_all(places.commands)
             await _begin(sessions, troubles)
         gc.freeze()  # what is loaded by now stays for good: no collection walks over it again
@@ -179,8 +180,9 @@ async def _open_store(places: Places, clock: Clock, troubles: list[Trouble]) -> 
     try:
         opened = await SqliteStore.open(places.store, clock)
     except StoreError as error:
-        troubles.append((error.reason, error.message))
-        return unavailable(error), None
+        closed = StoreError(error.reason, f"The store {places.store} cannot be opened. {error.message}", **error.data)
+        troubles.append((closed.reason, closed.message))
+        return unavailable(closed), None
     return opened, opened
 
 
