@@ -104,7 +104,7 @@ def message_queued(event: Recorded, fact: MessageQueued, state: State) -> list[C
 def user_message(event: Recorded, fact: UserMessage, _: State) -> list[Change]:
     row = _message(event, fact, event.run_id or "", "sent", 0)
     sent = {"state": "sent", "position": 0, "seq": event.seq, "text": row["text"]}
-    where = {"message_id": fact.message_id, "session_id": event.session_id, "state": "queued"}
+    where = {"message_id": fact.message_id, "session_id": event.session_id, "seq": 0}
     return [Update("messages", where, sent), Insert("messages", row)]
 
 
