@@ -51,7 +51,14 @@ class Desk:
 
     def context(self, call_id: str) -> ToolContext:
         return ToolContext(
-            self.folder, self.folder, "ses_1", call_id, f"op_{call_id}", self.buffers, seen=dict(self.seen), blob=self.blob
+            self.folder,
+            self.folder,
+            "ses_1",
+            call_id,
+            f"op_{call_id}",
+            self.buffers,
+            seen=dict(self.seen),
+            blob=self.blob,
         )
 
     async def start(self, name: str, **args: Any) -> Started | Outcome:

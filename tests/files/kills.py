@@ -28,7 +28,11 @@ class Writer:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "writer.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=HERE, bufsize=0
+            [sys.executable, str(HERE / "writer.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=HERE,
+            bufsize=0,
         )
 
     def close(self) -> None:
@@ -37,7 +41,9 @@ class Writer:
         self.process.wait(30)
         self.process.stdout.close()
 
-    def order(self, folder: Path, record: Path, act: str, call: dict[str, Any], failpoints: str, after_s: float | None) -> bool:
+    def order(
+        self, folder: Path, record: Path, act: str, call: dict[str, Any], failpoints: str, after_s: float | None
+    ) -> bool:
         """Start a call; kill it `after_s` seconds after it started (None: a failpoint does). True: it came to its end."""
         assert self.process.stdin is not None and self.process.stdout is not None
         order = {"folder": str(folder), "record": str(record), "act": act, "call": call, "failpoints": failpoints}
@@ -98,7 +104,9 @@ def truth(now: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) ->
     return "applied" if now == after else "not_applied" if now == before else "partial"
 
 
-async def try_once(writer: Writer, base: Path, number: int, dice: random.Random, call: dict[str, Any], took_s: float) -> str:
+async def try_once(
+    writer: Writer, base: Path, number: int, dice: random.Random, call: dict[str, Any], took_s: float
+) -> str:
     """One call, killed; then verified, and carried to an end (itself killed now and then). Returns the verdict."""
     folder, record = base / f"w{number}", base / f"record{number}"
     folder.mkdir()

@@ -48,7 +48,14 @@ def matches(case: dict[str, Any], wanted: dict[str, Any], result: dict[str, Any]
 def test_a_public_case_ends_exactly_as_it_says(path: Path, tmp_path: Path) -> None:
     case = load(path)
     lay_out(tmp_path / "found" / "w", case["files"])
-    command = [sys.executable, "-m", "standfast.cli.apply_patch", "--json", "--workspace", str(tmp_path / "found" / "w")]
+    command = [
+        sys.executable,
+        "-m",
+        "standfast.cli.apply_patch",
+        "--json",
+        "--workspace",
+        str(tmp_path / "found" / "w"),
+    ]
     done = subprocess.run(command, input=case["patch"].encode(), capture_output=True, check=False, timeout=30)
     result = json.loads(done.stdout)
 

@@ -17,7 +17,9 @@ from standfast.files.patch_apply import Applied, apply_hunks
 from standfast.files.patch_parse import Hunk, parse_patch
 from standfast.files.text import FileText, read_text, split_lines
 
-WORDS = st.sampled_from(["a", "b", "b ", "\tb", "é", "e\u0301", "x\u2028y", "", "}", "return", "–", "-", "long " * 200, "\u00a0"])
+WORDS = st.sampled_from(
+    ["a", "b", "b ", "\tb", "é", "e\u0301", "x\u2028y", "", "}", "return", "–", "-", "long " * 200, "\u00a0"]
+)
 ENDING = st.sampled_from(["\n", "\r\n"])
 
 
@@ -175,7 +177,9 @@ def test_any_text_at_all_is_parsed_or_refused_by_a_fixed_word(text: str) -> None
 
 def test_200_hunks_on_50_000_lines_do_not_cost_200_scans() -> None:
     """Counted, not timed: each hunk looks at few places (the bench measures time beside decode and split)."""
-    lines = [f"    value_{number} = compute({number % 97})" if number % 3 else "    return None" for number in range(50_000)]
+    lines = [
+        f"    value_{number} = compute({number % 97})" if number % 3 else "    return None" for number in range(50_000)
+    ]
     text = FileText("\n".join(lines) + "\n")
     hunks: list[Hunk] = []
     for number in range(200):

@@ -172,13 +172,14 @@ class Root:
 
         Raises Refused (`symlink_escape`: a part has become a link) or OSError.
         """
-        fd = self._open_directory(path)
+        fd = self.open_directory(path)
         try:
             yield fd
         finally:
             os.close(fd)
 
-    def _open_directory(self, path: str) -> int:
+    def open_directory(self, path: str) -> int:
+        """As `directory`, for the caller to close."""
         if not path:
             return os.dup(self.fd)
         try:

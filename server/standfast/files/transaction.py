@@ -25,6 +25,8 @@ from standfast.files.refusal import Refusal, Refused, refuse
 from standfast.files.version import version_of
 
 WRITE_CHUNK = 1 << 20
+DIRECTORIES_MAX = 400
+"""Directories held open at once; a process may have 1024 descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,11 @@ def execute(root: Root, steps: Sequence[Step], stop: Callable[[], bool] = never)
     Refused: `file_changed`, `exists`, `not_a_file`, `symlink_escape`, `io_error`, `cancelled` (by `stop`).
     Raises StandfastError (`RollbackFailed`) where something could not be taken back: then only verifying tells the truth.
     """
-    work = _Work(root, stop)
+    with _Work(root, stop) as work:
+        return _execute(work, steps)
+
+
+def _execute(work: _Work, steps: Sequence[Step]) -> Refusal | None:
     try:
         for step in steps:
             work.expect(step)
@@ -99,6 +105,27 @@ class _Work:
         self.made: list[str] = []
         self.stuck: list[str] = []
         """Paths that could not be taken back."""
+        self.directories: dict[str, int] = {}
+        """Descriptors of the directories at work: what is renamed or swapped meanwhile does not lead elsewhere."""
+
+    def __enter__(self) -> _Work:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def directory(self, path: str) -> int:
+        """A descriptor of a resolved directory, the same all through. Raises Refused (`symlink_escape`), OSError."""
+        if path not in self.directories:
+            if len(self.directories) >= DIRECTORIES_MAX:
+                self._close()
+            self.directories[path] = self.root.open_directory(path)
+        return self.directories[path]
+
+    def _close(self) -> None:
+        for fd in self.directories.values():
+            os.close(fd)
+        self.directories.clear()
 
     # -- before anything is in place ----------------------------------------------------------------------------------
 
@@ -117,12 +144,12 @@ class _Work:
         if step.data is None:
             return
         self.made += self.root.make_directories(step.above)
-        with self.root.directory(step.above) as fd:
-            self.written.append(step)
-            if step.mode is not None and stat.S_ISLNK(step.mode):
-                os.symlink(os.fsdecode(step.data), step.temp, dir_fd=fd)
-            else:
-                _write_file(fd, step)
+        fd = self.directory(step.above)
+        self.written.append(step)
+        if step.mode is not None and stat.S_ISLNK(step.mode):
+            os.symlink(os.fsdecode(step.data), step.temp, dir_fd=fd)
+        else:
+            _write_file(fd, step)
 
     # -- putting in place ---------------------------------------------------------------------------------------------
 
@@ -132,13 +159,13 @@ class _Work:
         if self.placed:
             hit("mid_effect")
         hit("before_exchange")
-        with self.root.directory(step.above) as fd:
-            if step.data is None:
-                self._take_away(fd, step)
-            elif step.before is None:
-                self._add(fd, step)
-            else:
-                self._replace(fd, step)
+        fd = self.directory(step.above)
+        if step.data is None:
+            self._take_away(fd, step)
+        elif step.before is None:
+            self._add(fd, step)
+        else:
+            self._replace(fd, step)
         hit("after_exchange")
 
     def _add(self, fd: int, step: Step) -> None:
@@ -175,26 +202,33 @@ class _Work:
         """Nobody writes into what was displaced, and it is still what we know: only then may it go."""
         if step not in self.placed or step.before is None or step.before.link:
             return
-        with self.root.directory(step.above) as fd:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            displaced = os.open(step.temp, flags, dir_fd=fd)
-            try:
-                if kernel.is_written_elsewhere(displaced):
-                    raise refuse("file_changed", f"{step.path} is being written by another program.", step.path)
-            finally:
-                os.close(displaced)
-            self._check_displaced(fd, step)
+        fd = self.directory(step.above)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        displaced = os.open(step.temp, flags, dir_fd=fd)
+        try:
+            if kernel.is_written_elsewhere(displaced):
+                raise refuse("file_changed", f"{step.path} is being written by another program.", step.path)
+        finally:
+            os.close(displaced)
+        self._check_displaced(fd, step)
 
     # -- after --------------------------------------------------------------------------------------------------------
 
     def finish(self, steps: Sequence[Step]) -> None:
-        """Let the displaced files go and make the names durable."""
-        for step in steps:
-            with self.root.directory(step.above) as fd, contextlib.suppress(FileNotFoundError):
-                os.unlink(step.temp, dir_fd=fd)
-        for above in {step.above for step in steps}:
-            with self.root.directory(above) as fd:
-                os.fsync(fd)
+        """Let the displaced files go and make the names durable.
+
+        Raises StandfastError (`NotSynced`): all is in place, but whether it would survive a power cut is not known.
+        """
+        try:
+            for step in steps:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(step.temp, dir_fd=self.directory(step.above))
+            for above in dict.fromkeys(step.above for step in steps):
+                os.fsync(self.directory(above))
+        except (OSError, Refused) as error:
+            raise StandfastError(
+                "NotSynced", f"The files are in place, but the disk did not confirm it ({error}). It is looked at again."
+            ) from error
 
     def give_up(self, refusal: Refusal) -> Refusal:
         """Take back what is in place, in reverse; then remove what was only written. Others' newer work stays."""
@@ -203,8 +237,8 @@ class _Work:
         for step in self.written:
             self._attempt(step, _remove_ours)
         for above in {step.above for step in (*self.placed, *self.written)}:
-            with contextlib.suppress(OSError, Refused), self.root.directory(above) as fd:
-                os.fsync(fd)
+            with contextlib.suppress(OSError, Refused):
+                os.fsync(self.directory(above))
         self.root.remove_directories(self.made)
         if self.stuck:
             names = ", ".join(self.stuck)
@@ -216,8 +250,7 @@ class _Work:
     def _attempt(self, step: Step, act: Callable[[int, Step], None]) -> None:
         """One part of giving up; the others go on if it fails."""
         try:
-            with self.root.directory(step.above) as fd:
-                act(fd, step)
+            act(self.directory(step.above), step)
         except (OSError, Refused) as error:
             if not isinstance(error, FileNotFoundError):
                 self.stuck.append(step.path)
