@@ -120,7 +120,7 @@ async def test_reading_is_free_and_acting_is_asked(place: Place, run: RunCommand
 
 @pytest.mark.scenario("a44")
 async def test_the_next_daemon_adopts_a_server_and_knows_its_port_and_output(tmp_path: Path) -> None:
-    crash = Crash(tmp_path, {"command": SERVER, "background": True}, grace_ms=1_000)
+    crash = Crash(tmp_path, {"command": SERVER, "background": True}, grace_ms=20_000)
     await crash.begin()
     await crash.recorded()
     await crash.kill()
@@ -142,7 +142,7 @@ async def test_the_next_daemon_adopts_a_server_and_knows_its_port_and_output(tmp
 
 
 async def test_an_adopted_command_is_not_ended_by_the_grace_time_of_its_dead_daemon(tmp_path: Path) -> None:
-    crash = Crash(tmp_path, {"command": "sleep 1; exit 3", "background": True}, grace_ms=400)
+    crash = Crash(tmp_path, {"command": "sleep 4; exit 3", "background": True}, grace_ms=3_000)
     await crash.begin()
     await crash.recorded()
     await crash.kill()
@@ -154,7 +154,7 @@ async def test_an_adopted_command_is_not_ended_by_the_grace_time_of_its_dead_dae
 
 
 async def test_daemon_after_daemon_can_adopt_and_when_the_last_goes_the_grace_time_begins_again(tmp_path: Path) -> None:
-    crash = Crash(tmp_path, {"command": "sleep 300", "background": True}, grace_ms=500)
+    crash = Crash(tmp_path, {"command": "sleep 300", "background": True}, grace_ms=2_000)
     await crash.begin()
     await crash.recorded()
     await crash.kill()

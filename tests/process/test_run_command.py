@@ -126,3 +126,35 @@ async def test_a_process_that_forks_itself_away_and_ignores_sigterm_does_not_esc
     assert outcome.status == "ok"
     assert "of its processes were still there when it ended, and were ended too" in outcome.content
     assert not processes_with(place.mark)
+
+
+async def test_a_call_that_was_judged_before_is_not_started_any_more(place: Place, tool: RunCommand) -> None:
+    ctx = place.context()
+    args = tool.Args.model_validate({"command": "touch made"})
+    plan = await tool.plan(args, ctx)
+    assert isinstance(plan, Plan)
+    assert (await tool.verify(place.started(ctx, plan, {}), ctx)).verdict == "not_applied"
+    outcome = await tool.run(args, plan, ctx)
+    assert (outcome.status, outcome.reason) == ("error", "CommandNotStarted")
+    assert not (place.workspace / "made").exists()
+
+
+async def test_a_call_cancelled_before_its_command_begins_says_that_nothing_ran(place: Place, tool: RunCommand) -> None:
+    call = asyncio.ensure_future(place.call(tool, command="touch made"))
+    await until(place.spool.exists, "the launch to begin")
+    call.cancel()
+    outcome = await call
+    assert outcome.status == "cancelled"
+    assert ("Nothing of it ran" in outcome.content) == (not (place.workspace / "made").exists())
+
+
+async def test_a_directory_that_vanished_after_the_plan_is_said(place: Place, tool: RunCommand) -> None:
+    (place.workspace / "sub").mkdir()
+    args = tool.Args.model_validate({"command": "true", "cwd": "sub"})
+    ctx = place.context()
+    plan = await tool.plan(args, ctx)
+    assert isinstance(plan, Plan)
+    (place.workspace / "sub").rmdir()
+    outcome = await tool.run(args, plan, ctx)
+    assert (outcome.status, outcome.exit_code) == ("error", 127)
+    assert outcome.content.startswith("The command could not be started: ")
