@@ -227,7 +227,8 @@ class _Work:
                 os.fsync(self.directory(above))
         except (OSError, Refused) as error:
             raise StandfastError(
-                "NotSynced", f"The files are in place, but the disk did not confirm it ({error}). It is looked at again."
+                "NotSynced",
+                f"The files are in place, but the disk did not confirm it ({error}). It is looked at again.",
             ) from error
 
     def give_up(self, refusal: Refusal) -> Refusal:
