@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from wire.raw import Raw, connect, house
 
 from standfast.daemon.compose import Daemon
+from wire.raw import Raw, connect, house
 
 
 @pytest.fixture

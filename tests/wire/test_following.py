@@ -1,0 +1,184 @@
+"""Attach, live events, streamed text: every event once and in order, for any number of clients (design.md "Paging")."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from pathlib import Path
+
+import pytest
+
+from standfast.daemon.compose import Daemon
+from standfast.editor.streams import utf16_units
+from wire.raw import Json, Raw, connect
+
+_numbers = itertools.count(1)
+
+
+async def ask(raw: Raw, method: str, **params: object) -> Json:
+    return await raw.ask(f"f{next(_numbers)}", method, params)
+
+
+async def session(raw: Raw, folder: Path) -> str:
+    return (await ask(raw, "standfast/session/create", workspaceUri=folder.as_uri(), mode="auto"))["session"][
+        "sessionId"
+    ]
+
+
+async def run(raw: Raw, session_id: str, text: str = "hello") -> None:
+    """A whole run; ends when its last event is heard."""
+    started = await ask(
+        raw, "standfast/run/start", sessionId=session_id, text=text, clientMessageId=f"m{next(_numbers)}"
+    )
+    await raw.told(
+        "standfast/event", lambda p: p["event"]["type"] == "run_finished" and p["event"]["runId"] == started["runId"]
+    )
+
+
+def live(raw: Raw, session_id: str) -> list[Json]:
+    return [
+        m["params"]["event"]
+        for m in raw.heard
+        if m.get("method") == "standfast/event" and m["params"]["sessionId"] == session_id
+    ]
+
+
+async def test_live_events_begin_right_after_the_answer_and_have_no_gap(raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    attached = await ask(raw, "standfast/session/attach", sessionId=session_id)
+    await run(raw, session_id)
+    seqs = [event["seq"] for event in live(raw, session_id)]
+    assert seqs == list(range(attached["headSeq"] + 1, attached["headSeq"] + 1 + len(seqs)))
+    stored = await ask(raw, "standfast/session/events", sessionId=session_id, afterSeq=0)
+    assert stored["events"] == attached["events"] + live(raw, session_id)
+
+
+async def test_attaching_in_the_middle_of_a_run_loses_nothing_and_doubles_nothing(
+    parts: Daemon, raw: Raw, tmp_path: Path
+) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    await ask(raw, "standfast/session/attach", sessionId=session_id)
+    late: list[tuple[Raw, Json]] = []
+    await ask(
+        raw, "standfast/run/start", sessionId=session_id, text="/list\n" * 12, clientMessageId=f"m{next(_numbers)}"
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(6):
+            await raw.until(lambda m, n=number: len(live(raw, session_id)) > 6 * n)
+            window = await stack.enter_async_context(connect(parts))
+            await window.initialize()
+            late.append((window, await ask(window, "standfast/session/attach", sessionId=session_id)))
+        heads = [attached["headSeq"] for _, attached in late]
+        assert heads == sorted(set(heads)), "each came at another point of the run"
+        for window, attached in late:
+            await window.told("standfast/event", lambda p: p["event"]["type"] == "run_finished")
+            held = attached["events"] + live(window, session_id)
+            stored = await ask(window, "standfast/session/events", sessionId=session_id, afterSeq=0)
+            assert held == stored["events"]
+
+
+async def test_a_client_that_comes_back_gets_exactly_what_it_missed(parts: Daemon, raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    await ask(raw, "standfast/session/attach", sessionId=session_id)
+    async with connect(parts) as window:
+        await window.initialize()
+        first = await ask(window, "standfast/session/attach", sessionId=session_id)
+        await run(window, session_id)
+        held = first["events"] + live(window, session_id)
+    await run(raw, session_id)
+    async with connect(parts) as window:
+        await window.initialize()
+        last = held[-1]
+        back = await ask(
+            window, "standfast/session/attach", sessionId=session_id, afterSeq=last["seq"], afterHash=last["hash"]
+        )
+        assert "damage" not in back
+        stored = await ask(window, "standfast/session/events", sessionId=session_id, afterSeq=0)
+        assert held + back["events"] == stored["events"]
+        wrong = await ask(
+            window, "standfast/session/attach", sessionId=session_id, afterSeq=last["seq"], afterHash="0" * 64
+        )
+        assert wrong["damage"]["atSeq"] == last["seq"]
+        damaged = await window.told("standfast/attention/changed", lambda p: bool(p["items"]))
+        assert damaged["items"][0]["code"] == "history-damaged"
+
+
+async def test_pages_are_spliced_from_the_stored_text(raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    await ask(raw, "standfast/session/attach", sessionId=session_id)
+    await run(raw, session_id)
+    page = await ask(raw, "standfast/session/attach", sessionId=session_id, limit=3)
+    assert page["hasMore"] and [e["seq"] for e in page["events"]] == [
+        page["headSeq"] - 2,
+        page["headSeq"] - 1,
+        page["headSeq"],
+    ]
+    older = await ask(
+        raw, "standfast/session/events", sessionId=session_id, beforeSeq=page["events"][0]["seq"], limit=2
+    )
+    assert [e["seq"] for e in older["events"]] == [page["headSeq"] - 4, page["headSeq"] - 3]
+
+
+async def test_after_detach_nothing_comes_and_attaching_again_goes_on(raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    await ask(raw, "standfast/session/attach", sessionId=session_id)
+    await ask(raw, "standfast/session/detach", sessionId=session_id)
+    await ask(raw, "standfast/session/update", sessionId=session_id, title="quiet")
+    assert live(raw, session_id) == []
+    again = await ask(raw, "standfast/session/attach", sessionId=session_id)
+    await ask(raw, "standfast/session/update", sessionId=session_id, title="loud")
+    await raw.told("standfast/event", lambda p: p["event"]["seq"] == again["headSeq"] + 1)
+    assert [e["title"] for e in live(raw, session_id)] == ["loud"]
+
+
+async def test_a_failed_attach_leaves_a_client_as_it_was(raw: Raw) -> None:
+    await raw.initialize()
+    raw.request(1, "standfast/session/attach", {"sessionId": "ses_none"})
+    assert (await raw.answer(1))["error"]["data"]["reason"] == "SessionNotFound"
+    client = raw.connection._client  # pyright: ignore[reportPrivateUsage]
+    assert client.attachments == {}
+
+
+@pytest.mark.requirement("design.md Streamed text")
+async def test_streamed_text_is_joined_and_says_where_it_belongs(raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    await ask(raw, "standfast/session/attach", sessionId=session_id)
+    await run(raw, session_id, "what can you do?")
+    deltas = [m["params"] for m in raw.heard if m.get("method") == "standfast/delta"]
+    message = next(e for e in live(raw, session_id) if e["type"] == "assistant_message")
+    text = message["blocks"][0]["text"]
+    at = 0
+    for delta in deltas:
+        assert (delta["sessionId"], delta["attempt"], delta["offset"]) == (session_id, 1, at)
+        at += utf16_units(delta["text"])
+    assert "".join(delta["text"] for delta in deltas) == text
+    assert len(deltas) < len(text.split())
+    order = [
+        m["method"]
+        for m in raw.heard
+        if m.get("method") == "standfast/delta"
+        or (m.get("method") == "standfast/event" and m["params"]["event"]["type"] == "assistant_message")
+    ]
+    assert order[-1] == "standfast/event" and order.count("standfast/event") == 1
+
+
+async def test_a_session_is_told_of_to_whom_it_concerns(parts: Daemon, raw: Raw, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    async with connect(parts) as near, connect(parts) as far:
+        await raw.initialize()
+        await near.initialize([here.as_uri()])
+        await far.initialize([there.as_uri()])
+        session_id = await session(raw, here)
+        told = await near.told("standfast/session/changed")
+        assert told["session"]["sessionId"] == session_id
+        await parts.core.publisher.settled()
+        await far.ask("ping", "standfast/daemon/status")
+        assert not [m for m in far.heard if m.get("method") == "standfast/session/changed"]
