@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from kills import kill_often
+from files_kills import kill_often
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import Desk, OneEditor, lay_out, snapshot
+from files_desk import Desk, OneEditor, lay_out, snapshot
 
 CASES = sorted((Path(__file__).parents[1] / "patch_cases").glob("*.json"))
 EXIT = {"applied": 0, "conflict": 1, "error": 2}

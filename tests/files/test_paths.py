@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from desk import Desk, snapshot
+from files_desk import Desk, snapshot
 
 from standfast.files import kernel
 from standfast.files.paths import Root

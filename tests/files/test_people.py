@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from desk import Desk, OneEditor, Started, snapshot
+from files_desk import Desk, OneEditor, Started, snapshot
 
 OLD = "one\ntwo\nthree\nfour\nfive\nsix\n"
 NEW = OLD.replace("two", "TWO")

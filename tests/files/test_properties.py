@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from desk import Desk, snapshot
+from files_desk import Desk, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from desk import Desk, Started, lay_out, snapshot
+from files_desk import Desk, Started, lay_out, snapshot
 
 from standfast.errors import NotAvailable, StandfastError
 from standfast.files import kernel

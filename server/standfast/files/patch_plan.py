@@ -79,14 +79,12 @@ class Pending:
     def changes(self) -> tuple[FileChange, ...]:
         """The net change of each file, in the order of first mention. What ends as it began is none."""
         changes: list[FileChange] = []
-        moved = {
-            old for new, old in self.moves.items() if self.will.get(new) is not None and self.will.get(old) is None
-        }
+        moved = {old for new, old in self.moves.items() if self._is_move(new, old)}
         for path, after in self.will.items():
             entry = self.found[path]
             before = entry.data if entry.exists else None
             old = self.moves.get(path)
-            if after is not None and not entry.exists and old in moved:
+            if old is not None and self._is_move(path, old):
                 changes.append(FileChange("move", self.found[old], after, entry))
             elif after is not None and not entry.exists:
                 changes.append(FileChange("add", entry, after, mode=self.modes.get(path)))
@@ -95,6 +93,11 @@ class Pending:
             elif after is not None and entry.exists and after != before:
                 changes.append(FileChange("update", entry, after))
         return tuple(changes)
+
+    def _is_move(self, new: str, old: str) -> bool:
+        """Whether a move stays one in the end: from a name that was taken and is free, to one that was free and is taken."""
+        was, will = self.found[old].exists, self.will.get(old) is not None
+        return was and not will and not self.found[new].exists and self.will.get(new) is not None
 
 
 def plan_patch(

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from desk import TOOLS, Desk, Started
+from files_desk import TOOLS, Desk, Started
 
 from standfast import failpoints
 from standfast.tools.edits import seen_file

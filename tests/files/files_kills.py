@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from desk import TOOLS, Desk, snapshot
-from writer import FILES, big_content, many_patch
+from files_desk import TOOLS, Desk, snapshot
+from files_writer import FILES, big_content, many_patch
 
 from standfast.tools.base import Verification
 
@@ -28,7 +28,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "writer.py")],
+            [sys.executable, str(HERE / "files_writer.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=HERE,
