@@ -19,7 +19,7 @@ OLD, NEW = "x = 1\n", "x = 2\n"
 APPENDS = 8
 EDIT_POINTS = [
     *(f"{name}@{n}" for name in ("before_append", "after_append", "after_publish") for n in range(1, APPENDS + 1)),
-    "before_effect@1", "mid_effect@1", "before_exchange@1", "after_exchange@1", "after_effect@1", "before_result@1",
+    "before_effect@1", "before_exchange@1", "after_exchange@1", "after_effect@1", "before_result@1",
 ]  # fmt: skip
 COMMAND_POINTS = ["before_effect@1", "in_spawn_before@1", "in_spawn_after@1", "after_effect@1", "before_result@1"]
 

@@ -156,15 +156,14 @@ async def test_a_broken_reply_is_one_typed_error_and_its_text_stays(ask_for: Ask
 async def test_arguments_cut_by_max_tokens_are_never_carried_out(ask_for: AskFor) -> None:
     cut = tool("write_file", id="tu_1", raw='{"path": "a.txt", "content": "half')
     asked = await ask_for(reply("I write.", tools=[cut], stop_reason="max_tokens"))
-    assert asked.failure.reason == "OutputTooLong"
-    assert not asked.failure.retry
-    assert asked.failure.data == {"tool": "write_file", "providerCallId": "tu_1"}
-    assert "incomplete" in asked.failure.message
+    assert asked.reply.calls == []
+    assert [(call.provider_call_id, call.tool, call.args) for call in asked.reply.cut] == [("tu_1", "write_file", {})]
+    assert asked.reply.blocks[-1] == {"type": "tool_use", "id": "tu_1", "name": "write_file", "input": {}}
 
 
 async def test_whole_arguments_before_max_tokens_are_not_carried_out_either(ask_for: AskFor) -> None:
     asked = await ask_for(reply(tools=[CALL], stop_reason="max_tokens"))
-    assert asked.failure.reason == "OutputTooLong"
+    assert asked.reply.calls == [] and [call.tool for call in asked.reply.cut] == [CALL.name]
 
 
 async def test_text_cut_by_max_tokens_is_a_reply_that_says_so(ask_for: AskFor) -> None:

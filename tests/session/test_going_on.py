@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from fake_api import FakeApi, Gate, Request, reply, tool
 from fake_api.replies import Answer
 from standfast.cli.client import RequestFailed
 from support import Editor, RunningDaemon, configure, environment, open_editor, start_daemon
+from support.waiting import until
 
 
 def key_of(api: FakeApi) -> dict[str, str]:
@@ -74,6 +74,7 @@ async def test_nothing_reaches_the_model_and_nothing_runs_until_the_person_acts(
                     lambda: len(editor.events(type_="tool_started")) == 2 and editor.events(type_="tool_started")
                 )
             )[1]
+            await until(lambda: (workspace / "count.txt").read_text() == "x\ny\n", "the second command's effect")
             daemon.kill()
         asked = len(api.requests)
         again = start_daemon(home, key_of(api))
@@ -232,8 +233,7 @@ async def test_a_stopped_command_is_told_as_started_and_stopped_never_as_not_run
     session_id = await editor.create(workspace)
     run_id = await editor.start(session_id, "go")
     started = await editor.event("tool_started")
-    while not (workspace / "done").exists():
-        await asyncio.sleep(0)
+    await until((workspace / "done").exists, "the command's first effect")
     run = (await editor.request("standfast/run/cancel", {"runId": run_id}))["run"]
     assert run["status"] == "cancelled"
     result = await editor.event("tool_result", callId=started["callId"])

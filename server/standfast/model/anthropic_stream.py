@@ -8,7 +8,7 @@ Everything else is one typed ModelError; what had been streamed as text stays wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -85,11 +85,11 @@ class ReplyBuilder:
         if not self.finished or stop is None:
             raise broken("the stream ended before the reply did")
         _check_stop(stop)
-        if not all(block.closed for block in self._blocks):
-            raise invalid("a block that was never closed")
         tools = [block for block in self._blocks if block.kind == "tool_use"]
         if stop == "max_tokens" and tools:
-            raise _too_long(tools[-1])
+            return self._cut(stop, tools)
+        if not all(block.closed for block in self._blocks):
+            raise invalid("a block that was never closed")
         if bool(tools) != (stop == "tool_use"):
             raise invalid(f"a reply that stops with {stop} and holds {len(tools)} tool calls")
         calls = [_call(block) for block in tools]
@@ -98,6 +98,16 @@ class ReplyBuilder:
         arguments = {call.provider_call_id: call.args for call in calls}
         blocks = [made for block in self._blocks if (made := _stored(block, arguments)) is not None]
         return Completed(blocks, stop, Usage.model_validate(self._usage), calls)
+
+    def _cut(self, stop: str, tools: Sequence[_Block]) -> Completed:
+        """A reply that reached its length limit within its calls: all of them are named, none has arguments."""
+        calls = [RequestedCall(call.provider_call_id, call.tool, {}) for call in map(_named, tools)]
+        if len({call.provider_call_id for call in calls}) != len(calls):
+            raise invalid("two tool calls with one id")
+        empty: dict[str, dict[str, Any]] = {call.provider_call_id: {} for call in calls}
+        kept = [block for block in self._blocks if block.closed or block.kind == "tool_use"]
+        blocks = [made for block in kept if (made := _stored(block, empty)) is not None]
+        return Completed(blocks, stop, Usage.model_validate(self._usage), cut=calls)
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -204,13 +214,20 @@ def _shown(block: _Block, text: str) -> StreamItem:
     return TextDelta(text) if block.kind == "text" else ThinkingDelta(text)
 
 
-def _call(block: _Block) -> RequestedCall:
-    """A closed tool_use block as a call. Arguments come as deltas, or whole with the announcement. Raises ModelError."""
+def _named(block: _Block) -> RequestedCall:
+    """A tool_use block as a call without arguments. Raises ModelError."""
     name, call_id = block.start.get("name"), block.start.get("id")
     if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise invalid("a tool call without a proper tool name")
     if not isinstance(call_id, str) or not 0 < len(call_id) <= CALL_ID_CHARS_MAX or whole(call_id) != call_id:
         raise invalid("a tool call without a proper id")
+    return RequestedCall(call_id, name, {})
+
+
+def _call(block: _Block) -> RequestedCall:
+    """A closed tool_use block as a call. Arguments come as deltas, or whole with the announcement. Raises ModelError."""
+    named = _named(block)
+    call_id, name = named.provider_call_id, named.tool
     raw, announced = "".join(block.parts), block.start.get("input")
     try:
         if raw:
@@ -256,17 +273,6 @@ def _check_stop(stop: str) -> None:
         f"The model stopped in a way that this version does not handle ({whole(stop)[:100]}). Nothing was carried out; "
         "what it had said is in the history. Send a message to go on, or update Standfast.",
         stopReason=whole(stop)[:100],
-    )
-
-
-def _too_long(block: _Block) -> ModelError:
-    name = whole(str(block.start.get("name", "")))[:128]
-    return ModelError(
-        "OutputTooLong",
-        f"The reply reached its length limit within a call of {name}: its arguments are incomplete. Nothing was carried "
-        "out. Ask for smaller steps, or raise max_tokens in the configuration.",
-        tool=name,
-        providerCallId=whole(str(block.start.get("id", "")))[:256],
     )
 
 

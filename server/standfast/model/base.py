@@ -54,6 +54,9 @@ class Completed:
     stop_reason: str
     usage: Usage
     calls: list[RequestedCall] = field(default_factory=list[RequestedCall])
+    cut: list[RequestedCall] = field(default_factory=list[RequestedCall])
+    """Calls of a reply that ended at its length limit: never carried out, answered as incomplete (c12). Their blocks and
+    arguments are empty: half an argument is worse than none."""
 
 
 StreamItem = TextDelta | ThinkingDelta | Completed
