@@ -53,6 +53,17 @@ def daemon(home: Path, fake_api: FakeApi) -> Generator[RunningDaemon]:
         running.end()
 
 
+@pytest.fixture(scope="module")
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningDaemon]:
+    """One daemon for the tests of a module that neither end nor change it; its model cannot be reached."""
+    place = tmp_path_factory.mktemp("shared") / "home"
+    place.mkdir(mode=0o700)
+    configure(place, model={"base_url": "http://127.0.0.1:9"})
+    running = start_daemon(place)
+    yield running
+    running.end()
+
+
 @pytest.fixture
 async def editor(daemon: RunningDaemon, workspace: Path) -> AsyncGenerator[Editor]:
     """An editor with the workspace open, over `standfast lsp`."""

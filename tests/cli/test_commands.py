@@ -227,15 +227,17 @@ def test_login_stores_the_key_for_its_user_only_and_shows_it_nowhere(
     ],
     ids=lambda words: "-".join(words)[:24],
 )
-def test_an_error_is_a_sentence_and_exit_code_2(daemon: RunningDaemon, workspace: Path, words: tuple[str, ...]) -> None:
-    ran = standfast(daemon.home, *words, cwd=workspace)
+def test_an_error_is_a_sentence_and_exit_code_2(
+    shared_daemon: RunningDaemon, workspace: Path, words: tuple[str, ...]
+) -> None:
+    ran = standfast(shared_daemon.home, *words, cwd=workspace)
     assert ran.returncode == 2, (ran.stdout, ran.stderr)
     assert ran.stderr.strip()
     assert "Traceback" not in ran.stderr
 
 
-def test_an_error_is_json_too_where_json_was_asked_for(daemon: RunningDaemon) -> None:
-    ran = standfast(daemon.home, "show", "ses_nothing", "--json")
+def test_an_error_is_json_too_where_json_was_asked_for(shared_daemon: RunningDaemon) -> None:
+    ran = standfast(shared_daemon.home, "show", "ses_nothing", "--json")
     assert told(ran)["error"]["reason"] == "SessionNotFound"
 
 

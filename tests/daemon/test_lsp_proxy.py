@@ -50,8 +50,10 @@ def hear(process: subprocess.Popen[bytes]) -> dict[str, object]:
     [((SHUTDOWN, EXIT), False, 0), ((EXIT,), False, 1), ((), True, 1), ((SHUTDOWN,), True, 0)],
     ids=["shutdown-exit", "exit-only", "closed-pipe", "shutdown-closed-pipe"],
 )
-def test_it_ends_as_the_editor_left(daemon: RunningDaemon, goodbye: tuple[bytes, ...], closes: bool, code: int) -> None:
-    process = lsp(daemon.home)
+def test_it_ends_as_the_editor_left(
+    shared_daemon: RunningDaemon, goodbye: tuple[bytes, ...], closes: bool, code: int
+) -> None:
+    process = lsp(shared_daemon.home)
     say(process, INITIALIZE)
     assert hear(process)["id"] == 1
     say(process, *goodbye)
@@ -59,7 +61,7 @@ def test_it_ends_as_the_editor_left(daemon: RunningDaemon, goodbye: tuple[bytes,
     if closes:
         process.stdin.close()
     assert process.wait(5) == code
-    assert daemon.process.poll() is None
+    assert shared_daemon.process.poll() is None
     process.stdin.close()
     assert process.stdout is not None
     process.stdout.close()
@@ -75,17 +77,17 @@ def test_it_ends_with_1_when_the_daemon_is_lost(daemon: RunningDaemon) -> None:
 
 
 @pytest.mark.scenario("d13")
-def test_it_ends_when_the_editor_is_killed_although_the_pipe_stays_open(daemon: RunningDaemon) -> None:
+def test_it_ends_when_the_editor_is_killed_although_the_pipe_stays_open(shared_daemon: RunningDaemon) -> None:
     """A child of the editor may hold the pipe; `initialize.processId` says whose life counts."""
     stand_in = subprocess.Popen(["sleep", "60"])
-    process = lsp(daemon.home)
+    process = lsp(shared_daemon.home)
     params = {"processId": stand_in.pid, "capabilities": {}}
     say(process, frame({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
     hear(process)
     stand_in.kill()
     stand_in.wait()
     assert process.wait(5) == 1
-    assert daemon.process.poll() is None
+    assert shared_daemon.process.poll() is None
     process.communicate()
 
 
@@ -112,18 +114,18 @@ def test_a_daemon_that_cannot_start_is_an_answer_not_a_crash(tmp_path: Path) -> 
     process.communicate()
 
 
-async def test_a_large_message_passes_in_both_directions(daemon: RunningDaemon) -> None:
-    async with open_editor(daemon.home) as editor:
+async def test_a_large_message_passes_in_both_directions(shared_daemon: RunningDaemon) -> None:
+    async with open_editor(shared_daemon.home) as editor:
         with pytest.raises(Exception, match="not"):
             await editor.request("standfast/nothing", {"text": "ü" * 3_000_000})
         assert await editor.request("standfast/daemon/status", {})
 
 
-async def test_an_editor_that_does_not_read_blocks_nobody_but_itself(daemon: RunningDaemon) -> None:
-    stuck = lsp(daemon.home)
+async def test_an_editor_that_does_not_read_blocks_nobody_but_itself(shared_daemon: RunningDaemon) -> None:
+    stuck = lsp(shared_daemon.home)
     os.kill(stuck.pid, signal.SIGSTOP)
     try:
-        async with open_editor(daemon.home) as editor:
+        async with open_editor(shared_daemon.home) as editor:
             assert await editor.request("standfast/daemon/status", {})
     finally:
         os.kill(stuck.pid, signal.SIGCONT)

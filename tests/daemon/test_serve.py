@@ -140,17 +140,15 @@ def test_stop_reaches_exactly_the_running_daemon(home: Path) -> None:
 
 
 @pytest.mark.scenario("ATK-01")
-async def test_it_listens_on_a_unix_socket_and_nothing_else(home: Path) -> None:
-    daemon = start_daemon(home)
+async def test_it_listens_on_a_unix_socket_and_nothing_else(shared_daemon: RunningDaemon) -> None:
     mine = {
         os.readlink(link)
-        for link in Path(f"/proc/{daemon.pid}/fd").iterdir()
+        for link in Path(f"/proc/{shared_daemon.pid}/fd").iterdir()
         if link.is_symlink() and os.readlink(link).startswith("socket:")
     }
     for table in ("tcp", "tcp6", "udp", "udp6"):
-        for line in Path(f"/proc/{daemon.pid}/net/{table}").read_text().splitlines()[1:]:
+        for line in Path(f"/proc/{shared_daemon.pid}/net/{table}").read_text().splitlines()[1:]:
             assert f"socket:[{line.split()[9]}]" not in mine
-    assert daemon.end() == 0
 
 
 @pytest.mark.scenario("e14")
@@ -168,11 +166,11 @@ def test_nothing_that_it_leaves_is_readable_by_others_even_with_an_open_umask(ho
 
 
 @pytest.mark.scenario("ATK-37")
-async def test_its_memory_and_environment_are_closed_and_it_dumps_no_core(daemon: RunningDaemon) -> None:
-    limits = Path(f"/proc/{daemon.pid}/limits").read_text()
+async def test_its_memory_and_environment_are_closed_and_it_dumps_no_core(shared_daemon: RunningDaemon) -> None:
+    limits = Path(f"/proc/{shared_daemon.pid}/limits").read_text()
     core = next(line for line in limits.splitlines() if line.startswith("Max core file size"))
     assert core.split()[4:6] == ["0", "0"]
-    assert Path(f"/proc/{daemon.pid}/environ").stat().st_uid == 0  # not dumpable: the kernel gives it to root
+    assert Path(f"/proc/{shared_daemon.pid}/environ").stat().st_uid == 0  # not dumpable: the kernel gives it to root
 
 
 async def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
@@ -196,10 +194,10 @@ def test_a_place_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> 
     assert "STANDFAST_HOME" in refused.value.message
 
 
-async def test_a_connection_that_says_nothing_sensible_harms_nobody(daemon: RunningDaemon) -> None:
+async def test_a_connection_that_says_nothing_sensible_harms_nobody(shared_daemon: RunningDaemon) -> None:
     """HTTP bytes, noise and a cut message (ATK-02)."""
     for noise in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x00" * 100, b"Content-Length: 10\r\n\r\n{"):
         with socket.socket(socket.AF_UNIX) as sock:
-            sock.connect(str(places(daemon.home).socket))
+            sock.connect(str(places(shared_daemon.home).socket))
             sock.sendall(noise)
-    assert await pid_of(daemon.home) == daemon.pid
+    assert await pid_of(shared_daemon.home) == shared_daemon.pid
