@@ -120,8 +120,7 @@ class Screen:
         self._indent(_files_table(kill) if kill.files else _commands_table(kill))
         self._print("")
         self._indent(Text.assemble(("evidence  ", "dim"), plain(str(kill.call.get("evidence", "")))))
-        agrees = ("the verdict is what the disk says", "green") if kill.agrees else ("the verdict is WRONG", "bold red")
-        self._indent(Text.assemble(("verdict   ", "dim"), _verdict(kill.verdict), "  ", agrees))
+        self._indent(Text.assemble(("verdict   ", "dim"), _verdict(kill.verdict), "  ", _judged(kill)))
 
     def attention(self, kill: Kill) -> None:
         """What the editor shows: diagnostics by place, and what can be done."""
@@ -144,7 +143,6 @@ class Screen:
 
     def end(self, facts: Facts) -> None:
         self._print("")
-        self.diff_whole(facts.final_diff)
         good = Text.assemble(
             ("Two kills, no torn file, no wrong verdict, nothing done twice.", "bold green"), "\n",
             "After each crash nothing was sent to the model and nothing ran until the person chose. "
@@ -152,10 +150,8 @@ class Screen:
         )  # fmt: skip
         bad = Text("The demo did not end as it should. --json shows the facts; please report them.", "bold red")
         self._print(Panel(good if facts.ok else bad, padding=(1, 2)))
-
-    def diff_whole(self, text: str) -> None:
-        self._print(Text("the difference in the end", "bold"))
-        self._print(Syntax(text.rstrip("\n"), "diff", background_color="default", word_wrap=True))
+        self._print(Text("\nThe difference in the end\n", "bold"))
+        self._print(Syntax(facts.final_diff.rstrip("\n"), "diff", background_color="default", word_wrap=True))
 
     def _indent(self, what: Text | Table | Syntax, by: int = 10) -> None:
         self._print(Padding(what, (0, 0, 0, by)))
@@ -187,6 +183,13 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column)
     return table
+
+
+def _judged(kill: Kill) -> tuple[str, str]:
+    """Whether the demo, which looked by itself, comes to the same."""
+    if not kill.agrees:
+        return ("the verdict is WRONG", "bold red")
+    return ("and so says the disk" if kill.files else "by the record that its supervisor keeps", "green")
 
 
 def _verdict(word: str) -> Text:
