@@ -65,36 +65,47 @@ function M.heard(text)
   end, 'the message ' .. text)
 end
 
---- The diagnostics of a buffer as a person sees them.
-function M.diagnostics(code)
+local function found(code, name)
+  local shown = {}
+  for _, each in ipairs(vim.diagnostic.get(nil)) do
+    local file = vim.fs.basename(vim.api.nvim_buf_get_name(each.bufnr))
+    if (not code or each.code == code) and (not name or file == name) then
+      shown[#shown + 1] = { file, each.lnum, each.col, each.end_lnum, each.end_col, each.message, each.severity }
+    end
+  end
+  return shown
+end
+
+--- Wait for diagnostics with a code, of a file or of all; as Neovim shows them.
+function M.diagnostics(code, name)
   return M.wait(function()
-    local found = vim.tbl_filter(function(each)
-      return each.code == code
-    end, vim.diagnostic.get(nil))
-    return #found > 0
-        and vim.tbl_map(function(each)
-          local name = vim.fs.basename(vim.api.nvim_buf_get_name(each.bufnr))
-          return { name, each.lnum, each.col, each.end_lnum, each.end_col, each.message, each.severity }
-        end, found)
+    local shown = found(code, name)
+    return #shown > 0 and shown
   end, 'the diagnostic ' .. code)
 end
 
---- Wait until a diagnostic is gone.
-function M.cleared(code)
+--- Wait until a file has no diagnostic left.
+function M.cleared(name)
   return M.wait(function()
-    return not vim.iter(vim.diagnostic.get(nil)):any(function(each)
-      return each.code == code
-    end)
-  end, 'the diagnostic ' .. code .. ' to go')
+    return #found(nil, name) == 0
+  end, 'the diagnostics of ' .. name .. ' to go')
+end
+
+--- Open a file at a line; the server is attached and has said what it has to say.
+local function visit(path, line)
+  vim.cmd.edit(path)
+  vim.api.nvim_win_set_cursor(0, { line, 0 })
+  M.wait(function()
+    return #vim.diagnostic.get(0) > 0
+  end, 'diagnostics in ' .. path)
+  return M.wait(function()
+    return vim.lsp.get_clients({ bufnr = 0, name = 'standfast' })[1]
+  end, 'the server to attach')
 end
 
 --- The titles of the code actions on a line of a buffer, asked as Neovim asks.
 function M.actions(path, line)
-  vim.cmd.edit(path)
-  vim.api.nvim_win_set_cursor(0, { line, 0 })
-  local client = M.wait(function()
-    return vim.lsp.get_clients({ bufnr = 0, name = 'standfast' })[1]
-  end, 'the server to attach')
+  local client = visit(path, line)
   local params = vim.lsp.util.make_range_params(0, client.offset_encoding)
   params.context = { diagnostics = {} }
   local answer = assert(client:request_sync('textDocument/codeAction', params, WAIT_MS, 0))
@@ -105,8 +116,7 @@ end
 
 --- Choose a code action on a line as a person does (`gra`).
 function M.act(path, line, title)
-  vim.cmd.edit(path)
-  vim.api.nvim_win_set_cursor(0, { line, 0 })
+  visit(path, line)
   M.answer(title)
   vim.lsp.buf.code_action()
   M.wait(function()
@@ -114,14 +124,50 @@ function M.act(path, line, title)
   end, 'the list of code actions')
 end
 
---- The lines of the chat.
-function M.chat()
-  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.bo[bufnr].filetype == 'standfast' then
-      return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), bufnr
+--- The buffer with this filetype that is on the screen.
+local function on_screen(filetype)
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    local bufnr = vim.api.nvim_win_get_buf(window)
+    if vim.bo[bufnr].filetype == filetype then
+      return bufnr
     end
   end
-  return {}, nil
+end
+
+--- The lines of the chat, and its buffer.
+function M.chat()
+  local bufnr = on_screen('standfast')
+  return bufnr and vim.api.nvim_buf_get_lines(bufnr, 0, -1, false) or {}, bufnr
+end
+
+--- Back to one window with a.py, nothing asked, nothing said.
+function M.tidy()
+  vim.cmd.stopinsert()
+  vim.cmd('silent! tabonly | silent! only')
+  vim.cmd('silent! edit! a.py')
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    if bufnr ~= vim.api.nvim_get_current_buf() then
+      vim.api.nvim_buf_delete(bufnr, { force = true })
+    end
+  end
+  M.asked, M.said, M.answers = {}, {}, {}
+  M.take_over()
+end
+
+--- `:Standfast chat`, and wait until it is there.
+function M.open_chat(options)
+  local before = M.view()
+  vim.cmd.Standfast({ args = { 'chat' }, bang = options and options.new or false })
+  M.wait(function()
+    local view = M.view()
+    return view and view.headSeq > 0 and not (before and before.sessionId == view.sessionId)
+  end, 'the chat')
+end
+
+--- `:Standfast mode …`, and wait until it holds.
+function M.mode(mode)
+  vim.cmd.Standfast({ args = { 'mode', mode } })
+  M.shown('Mode: ' .. mode)
 end
 
 --- Wait for a line of the chat that contains a text.
@@ -135,12 +181,10 @@ end
 
 --- Write a message into the box and send it, as typed.
 function M.send(message)
-  local box = vim.fn.bufwinid(M.wait(function()
-    return vim.iter(vim.api.nvim_list_bufs()):find(function(bufnr)
-      return vim.bo[bufnr].filetype == 'standfast-message'
-    end)
-  end, 'the message box'))
-  vim.api.nvim_set_current_win(box)
+  local box = M.wait(function()
+    return on_screen('standfast-message')
+  end, 'the message box')
+  vim.api.nvim_set_current_win(vim.fn.bufwinid(box))
   vim.cmd.stopinsert()
   vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(message, '\n'))
   vim.api.nvim_feedkeys(vim.keycode('<C-s>'), 'xt', false)

@@ -50,10 +50,12 @@ local function done(question, answer, err)
   vim.cmd.redrawstatus({ bang = true })
 end
 
---- Whether the person is in a chat and not writing: then a question may open by itself.
+--- Whether the person is in a chat and not writing: then a question may open by itself. An empty message box is no writing.
 local function may_open()
   local when = config.get().permission.open
-  if vim.api.nvim_get_mode().mode ~= 'n' or when == 'never' then
+  local mode = vim.api.nvim_get_mode().mode
+  local waiting = mode == 'i' and vim.bo.filetype == 'standfast-message' and vim.fn.wordcount().bytes <= 1
+  if when == 'never' or not (mode == 'n' or waiting) then
     return false
   end
   return when == 'always' or vim.b.standfast_session ~= nil
@@ -72,10 +74,15 @@ function M.ask(connection, permission)
       coroutine.resume(thread, answer, err)
     end)
   end
+  local before = open[permission.callId]
   open[permission.callId] = question
+  if before then -- asked again: what it showed holds no more
+    done(before, nil, vim.lsp.rpc_response_error(vim.lsp.protocol.ErrorCodes.RequestCancelled, 'asked anew'))
+  end
   vim.cmd.redrawstatus({ bang = true })
   vim.schedule(function()
     if may_open() then
+      vim.cmd.stopinsert()
       M.review(permission.callId)
     else
       local what = text.line(permission.summary, 120)
