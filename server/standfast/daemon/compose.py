@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import getpass
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
@@ -16,6 +15,7 @@ import structlog
 from standfast import __version__
 from standfast.clock import Clock, RandomIds, SystemClock
 from standfast.config import Settings, take_settings
+from standfast.daemon import harden
 from standfast.daemon.unavailable import unavailable
 from standfast.editor.buffers import OpenBuffers
 from standfast.editor.connection import serve_client
@@ -146,7 +146,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
             await commands.adopt_all(places.commands)
             await _begin(sessions, troubles)
-        gc.freeze()  # what is loaded by now stays for good: no collection walks over it again
+        harden.settle_memory()
         async with core.publisher:
             yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
     finally:

@@ -1,13 +1,15 @@
-"""What the daemon's process does to itself before anything else: detach, keep its memory and its stdout to itself."""
+"""What the daemon's process does to itself before anything else: detach, keep its memory small and to itself, and stdout unused."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import resource
 import sys
 
 PR_SET_DUMPABLE = 4
+M_ARENA_MAX = -8
 DEBUG_VARIABLE = "STANDFAST_DEBUG"
 """Set to anything: debuggers and core dumps work, at the price of ATK-37."""
 
@@ -36,3 +38,20 @@ def keep_memory_private() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def keep_small() -> None:
+    """Before any library is loaded: structlog would bring in `rich`, for consoles that a daemon does not have (5 MB);
+    glibc would give each thread a heap of its own.
+    """
+    sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - documented: such an import fails, and structlog goes on
+    if sys.platform == "linux":
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+
+
+def settle_memory() -> None:
+    """After everything is loaded: give back what loading used, and let no collection walk over the rest again."""
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+    gc.freeze()

@@ -41,6 +41,7 @@ def main(words: list[str]) -> int:
         harden.detach()
         harden.guard_stdio()
     harden.keep_memory_private()
+    harden.keep_small()
     places = find_places()
     try:
         private_directory(places.state)

@@ -154,7 +154,7 @@ def _run_detached(places: Places, environ: Mapping[str, str]) -> None:
     ready, report = os.pipe()
     try:
         starter = subprocess.Popen(
-            [sys.executable, "-P", "-m", "standfast", "daemon", "run", "--detach", "--report", str(report)],
+            [sys.executable, "-P", "-X", "no_debug_ranges", "-m", "standfast", "daemon", "run", "--detach", "--report", str(report)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(report,), cwd="/", start_new_session=True,
             env=dict(environ),
         )  # fmt: skip

@@ -18,7 +18,9 @@ from pydantic.alias_generators import to_camel
 class Shape(BaseModel, frozen=True):
     """Frozen, camelCase in JSON, snake_case in Python; unknown fields are ignored on reading (forward compatible)."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", defer_build=True
+    )  # built at first use: an idle daemon has no need of them
 
 
 class Fact(Shape, frozen=True):
@@ -410,7 +412,7 @@ KnownFact = Annotated[
     | SummaryCreated,
     Field(discriminator="type"),
 ]
-known_fact: TypeAdapter[KnownFact] = TypeAdapter(KnownFact)
+known_fact: TypeAdapter[KnownFact] = TypeAdapter(KnownFact, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True, slots=True)
