@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import random
 import select
 import signal
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from files_desk import TOOLS, Desk, snapshot
-from files_writer import FILES, big_content, many_patch
+from files_writer import FILES, big_blob, big_content, many_patch, read_record
 
 from standfast.tools.base import Verification
 
@@ -94,7 +93,7 @@ def many_after(before: dict[str, Any]) -> dict[str, Any]:
 
 
 async def verdict_of(folder: Path, record: Path) -> Verification:
-    tool, call, blobs = pickle.loads(record.read_bytes())
+    tool, call, blobs = read_record(record)
     desk = Desk(folder, blobs=blobs)
     return await TOOLS[tool].verify(call, desk.context(call.call_id))
 
@@ -117,7 +116,7 @@ async def try_once(
     else:
         (folder / "big.txt").write_text(big_content(1))
         before = snapshot(folder)
-        after = {"big.txt": (big_content(call["seed"]).encode(), 0o644)}
+        after = {"big.txt": (big_blob(call["seed"])[1], 0o644)}
     failpoints, after_s = _moment(dice, call, took_s)
     writer.order(folder, record, "run", call, failpoints, after_s)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from files_desk import Desk, OneEditor, lay_out, snapshot
+
+from standfast.cli.apply_patch import main
 
 CASES = sorted((Path(__file__).parents[1] / "patch_cases").glob("*.json"))
 EXIT = {"applied": 0, "conflict": 1, "error": 2}
@@ -45,27 +48,40 @@ def matches(case: dict[str, Any], wanted: dict[str, Any], result: dict[str, Any]
 @pytest.mark.requirement("R11.3")
 @pytest.mark.scenario("c05")
 @pytest.mark.parametrize("path", [case for case in CASES if "buffers" not in load(case)], ids=lambda path: path.stem)
-def test_a_public_case_ends_exactly_as_it_says(path: Path, tmp_path: Path) -> None:
+def test_a_public_case_ends_exactly_as_it_says(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     case = load(path)
     lay_out(tmp_path / "found" / "w", case["files"])
-    command = [
-        sys.executable,
-        "-m",
-        "standfast.cli.apply_patch",
-        "--json",
-        "--workspace",
-        str(tmp_path / "found" / "w"),
-    ]
-    done = subprocess.run(command, input=case["patch"].encode(), capture_output=True, check=False, timeout=30)
-    result = json.loads(done.stdout)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(case["patch"].encode())))
+    code = main(["--json", "--workspace", str(tmp_path / "found" / "w")])
+    result = json.loads(capsys.readouterr().out)
 
-    assert done.returncode == EXIT[result["outcome"]], done.stderr
+    assert code == EXIT[result["outcome"]]
     problem = matches(case, case, result, tmp_path)
     assert problem is None, problem
     if "candidate_lines" in case:
         assert result["conflict"]["candidateLines"] == case["candidate_lines"]
     if "diverging_line" in case:
         assert result["conflict"]["line"] == case["diverging_line"]
+
+
+@pytest.mark.parametrize("path", CASES[::12], ids=lambda path: path.stem)
+def test_the_command_as_a_process_says_the_same(path: Path, tmp_path: Path) -> None:
+    case = load(path)
+    lay_out(tmp_path / "found" / "w", case["files"])
+    command = [sys.executable, "-m", "standfast.cli.apply_patch", "--json"]
+    done = subprocess.run(
+        command,
+        input=case["patch"].encode(),
+        cwd=tmp_path / "found" / "w",
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    result = json.loads(done.stdout)
+    assert done.returncode == EXIT[result["outcome"]], done.stderr
+    assert matches(case, case, result, tmp_path) is None
 
 
 @pytest.mark.parametrize("path", [case for case in CASES if "buffers" in load(case)], ids=lambda path: path.stem)

@@ -293,4 +293,12 @@ async def test_the_listing_respects_ignore_files_as_git_does(tmp_path: Path) -> 
     assert listed == [".gitignore", "d/", "d/.gitignore", "d/a.log", "d/only-top", "keep.log", "é/", "é/ü.txt"]
     assert (await Desk(tmp_path).call("list_files", path="d", glob="*.log")).content == "d/a.log"
     assert (await Desk(tmp_path).call("search", pattern="ne+dle")).content == "é/ü.txt:1: needle"
+    assert (await Desk(tmp_path).call("search", pattern="(n+e+)+dle")).content == "é/ü.txt:1: needle"
     assert (await Desk(tmp_path).call("search", pattern="(")).reason == "malformed"
+
+
+async def test_an_expression_that_runs_away_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("standfast.files.searching.SECONDS_MAX", 1.5)
+    (tmp_path / "a").write_text("a" * 60 + "b\n")
+    outcome = await Desk(tmp_path).call("search", pattern="(a+)+$")
+    assert "took too long" in outcome.content

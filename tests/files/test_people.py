@@ -305,6 +305,19 @@ async def test_an_editor_that_does_not_confirm_makes_a_conflict(
     assert (snapshot(desk.folder), editor.texts) == (before, {"a.txt": OLD})
 
 
+@pytest.mark.parametrize("tool", WORDS)
+async def test_once_the_person_has_saved_what_was_refused_can_be_applied(desk: Desk, tool: str) -> None:
+    text = OLD.replace("six", "SIX, mine")
+    desk.buffers = OneEditor(desk.folder, {"a.txt": text}, editable=False)
+    await desk.call("read_file", path="a.txt")
+    args = args_of(tool) | ({"content": NEW.replace("six", "SIX, mine")} if tool == "write_file" else {})
+    refused = await desk.call(tool, **args)
+    (desk.folder / "a.txt").write_text(text)
+    desk.buffers = OneEditor(desk.folder, {"a.txt": text}, dirty=False)
+    assert (await desk.resolve(refused, "merge")).status == "ok"
+    assert (desk.folder / "a.txt").read_text() == NEW.replace("six", "SIX, mine")
+
+
 async def test_a_clean_buffer_does_not_stand_in_the_way(desk: Desk) -> None:
     desk.buffers = OneEditor(desk.folder, {"a.txt": OLD}, dirty=False)
     assert (await desk.call("write_file", **args_of("write_file"))).status == "ok"

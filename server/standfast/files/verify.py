@@ -20,6 +20,8 @@ from standfast.files.refusal import Refused
 from standfast.files.text import shown
 
 State = Literal["before", "after", "other"]
+LIKENESS_MAX = 4 << 20
+"""Bytes that are compared to say which side a file is nearer to."""
 TOLD_MAX = 8
 """So many files are told of one by one in the evidence."""
 
@@ -174,7 +176,8 @@ def _divergence(one: Observed, blobs: Mapping[str, bytes]) -> str:
 
 
 def likeness(one: bytes, other: bytes) -> float:
-    """From 0 to 1: the share of lines that both have."""
+    """From 0 to 1: the share of lines that both have; of very long contents that of their beginnings."""
+    one, other = one[:LIKENESS_MAX], other[:LIKENESS_MAX]
     lines, others = Counter(one.split(b"\n")), Counter(other.split(b"\n"))
     return 2 * (lines & others).total() / (lines.total() + others.total())
 

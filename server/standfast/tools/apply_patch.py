@@ -67,7 +67,9 @@ class ApplyPatch(WritesFiles):
             tried = await try_patch(sections, ctx)
             now = tried.result if isinstance(tried.result, Refusal) else refusal
             entry = tried.entry or await _current(refusal.path, ctx)
-            return await _refuse(args, ctx, sections, now, entry)
+            fits = () if isinstance(tried.result, Refusal) or refusal.reason != "dirty_buffer" else tried.result
+            offered = next((change.after for change in fits if change.path == refusal.path), None)
+            return await _refuse(args, ctx, sections, now, entry, offered)
 
         return await carry_out(plan, ctx, refuse)
 
@@ -98,7 +100,12 @@ async def _current(path: str | None, ctx: ToolContext) -> Entry | None:
 
 
 async def _refuse(
-    args: ApplyPatchArgs, ctx: ToolContext, sections: Sequence[Section], refusal: Refusal, entry: Entry | None
+    args: ApplyPatchArgs,
+    ctx: ToolContext,
+    sections: Sequence[Section],
+    refusal: Refusal,
+    entry: Entry | None,
+    offered: bytes | None = None,
 ) -> Outcome:
     if not refusal.is_conflict:
         return conflicts.failed(refusal)
@@ -108,9 +115,9 @@ async def _refuse(
     section = next((one for one in sections if one.path == path and one.change == "update"), None)
     base = await _base(seen, ctx)
     proposed = None if section is None or base is None else patched(base, section)
-    merged = None
+    merged = offered
     if section is not None and entry is not None and entry.data is not None and entry.kind == "file":
-        merged = patched(entry.data, section, skip_applied=True) if refusal.reason == "already_applied" else None
+        merged = patched(entry.data, section, skip_applied=True) if refusal.reason == "already_applied" else offered
     change = {"tool": "apply_patch", "path": path, "args": {"patch": args.patch}}
     wish = Wish(resolved, change, entry, base, proposed, merged)
     return await conflicts.refused(ctx, "PATCH_CONFLICT", refusal, wish)

@@ -105,7 +105,7 @@ def _current_text(wish: Wish, refusal: Refusal) -> tuple[str, tuple[SeenFile, ..
     body = "\n".join(shown(line[:1000]) for line in lines[first - 1 : last])
     unsaved = " (unsaved text in the editor)" if entry.buffer is not None else ""
     head = f"{wish.path}{unsaved}, lines {first}-{last} of {len(lines)}, version {entry.version}, as it is now:\n"
-    return f"{head}{body}\n", (seen_file(entry.path, entry.data, whole=whole),)
+    return f"{head}{body}\n", (seen_file(entry.path, entry.data, entry.version, whole=whole),)
 
 
 def _around(refusal: Refusal, lines: int) -> tuple[int, int]:

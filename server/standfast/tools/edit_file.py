@@ -81,7 +81,8 @@ class EditFile(WritesFiles):
             "path": args.path,
             "args": {"path": args.path, "old_text": args.old_text, "new_text": args.new_text},
         }
-        wish = Wish(entry.path, change, entry, base, proposed if isinstance(proposed, bytes) else None)
+        offered = edited.after if refusal.reason == "dirty_buffer" and isinstance(edited.after, bytes) else None
+        wish = Wish(entry.path, change, entry, base, proposed if isinstance(proposed, bytes) else None, offered)
         return await conflicts.refused(ctx, word, refusal, wish)
 
 

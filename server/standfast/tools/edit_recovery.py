@@ -14,6 +14,7 @@ from standfast.files.difference import unified
 from standfast.files.intents import BufferIntent, FileIntent, buffer_intents, file_intents
 from standfast.files.merge import merge
 from standfast.files.settle import Action, look, read_blobs, settle
+from standfast.files.turn import off_loop
 from standfast.files.verify import FileVerdict, Observed, evidence, overall
 from standfast.files.version import text_version, version_of
 from standfast.tools.base import Outcome, Settlement, StartedCall, ToolContext, Verification
@@ -31,8 +32,10 @@ class WritesFiles:
         buffers = [_buffer_verdict(one, ctx) for one in buffer_intents(call.intents)]
         targets = _targets(files, buffers)
         verdict = overall([target.verdict for target in targets]) if targets else "not_applied"
-        said = " ".join(filter(None, (evidence(files, blobs), *(_buffer_evidence(*one) for one in buffers))))
-        return Verification(verdict, targets, said, _outcome(verdict, said, files, blobs))
+        told = await off_loop(lambda _: evidence(files, blobs))
+        said = " ".join(filter(None, (told, *(_buffer_evidence(*one) for one in buffers))))
+        outcome = await off_loop(lambda _: _outcome(verdict, said, files, blobs))
+        return Verification(verdict, targets, said, outcome)
 
     async def settle(self, action: str, call: StartedCall, ctx: ToolContext) -> Settlement:
         """`complete` and `undo` on the disk. Raises NotAvailable (`ActionNotAvailable`): another action, unsaved text,
@@ -49,10 +52,11 @@ class WritesFiles:
         kept = {one.name.path for one in settled.kept}
         restored = set(settled.restored)
         wanted: Verdict = "applied" if action == "complete" else "not_applied"
-        verdict: Verdict = "diverged" if kept else wanted
-        targets = _targets(settled.files, [], {path: wanted for path in restored})
-        said = evidence(settled.files, blobs)
-        files = _changed(settled.files, blobs) if action == "complete" else ()
+        buffers = [_buffer_verdict(one, ctx) for one in buffer_intents(call.intents)]
+        targets = _targets(settled.files, buffers, dict.fromkeys(restored, wanted))
+        verdict = "diverged" if kept else overall([target.verdict for target in targets])
+        said = await off_loop(lambda _: evidence(settled.files, blobs))
+        files = await off_loop(lambda _: _changed(settled.files, blobs)) if action == "complete" else ()
         extra = {key: data for _, more in conflicts for key, data in more.items()}
         return Settlement(
             verdict, said, files, _seen(settled.files), targets, tuple(conflict for conflict, _ in conflicts), extra
@@ -104,7 +108,7 @@ def _seen(files: Sequence[FileVerdict]) -> tuple[SeenFile, ...]:
     seen: list[SeenFile] = []
     for one in (name for file in files for name in file.names):
         if one.state == "after":
-            seen.append(seen_file(one.name.path, one.found.data))
+            seen.append(seen_file(one.name.path, one.found.data, one.found.version))
     return tuple(seen)
 
 

@@ -22,7 +22,6 @@ from standfast.files.patch_plan import Look
 from standfast.files.paths import Root
 from standfast.files.refusal import Refusal, Refused
 from standfast.files.turn import off_loop
-from standfast.files.version import version_of
 from standfast.tools.base import Plan, ToolContext
 
 SEEN_BLOB_MAX = 1 << 20
@@ -105,16 +104,23 @@ def _on_top(entry: Entry, buffers: Mapping[str, Buffer]) -> Entry:
 
 async def plan_edits(ctx: ToolContext, changes: Sequence[FileChange], *, verb: str = "") -> Plan:
     """The plan of a set of changes: intents, differences, digest, risks, pre- and after-images. Raises WorkspaceError."""
-    made = await off_loop(lambda _: _missing_directories(ctx.workspace, changes))
+    return await off_loop(lambda _: _plan(ctx, changes, verb))
+
+
+def _plan(ctx: ToolContext, changes: Sequence[FileChange], verb: str) -> Plan:
+    """In a thread: hashes and differences of large files take their time."""
+    made = _missing_directories(ctx.workspace, changes)
     intents: list[Intent] = []
     files: list[ChangedFile] = []
     blobs: dict[str, bytes] = {}
     for number, change in enumerate(changes):
         intents.append(_intent(ctx, change, number, made))
-        files.append(await off_loop(lambda _, change=change: changed_file(ctx, change)))
-        for data in (change.before.data if change.before.exists else None, change.after):
-            if data is not None and (len(data) <= PRE_IMAGE_MAX or data is change.after):
-                blobs[version_of(data)] = data
+        files.append(changed_file(ctx, change))
+        if change.after is not None and change.after_version is not None:
+            blobs[change.after_version] = change.after
+        before = change.before
+        if before.data is not None and before.version is not None and len(before.data) <= PRE_IMAGE_MAX:
+            blobs[before.version] = before.data
     ready = Prepared(
         tuple(change for change in changes if change.before.buffer is None),
         tuple(change for change in changes if change.before.buffer is not None),
@@ -182,13 +188,12 @@ def seen_after(changes: Sequence[FileChange]) -> tuple[SeenFile, ...]:
     for change in changes:
         if change.from_path:
             seen.append(SeenFile(path=change.from_path, version=None, whole=True))
-        seen.append(seen_file(change.path, change.after))
+        seen.append(seen_file(change.path, change.after, change.after_version))
     return tuple(seen)
 
 
-def seen_file(path: str, data: bytes | None, *, whole: bool = True) -> SeenFile:
+def seen_file(path: str, data: bytes | None, version: str | None, *, whole: bool = True) -> SeenFile:
     """What was seen of a file; its content is named as the merge's base where it is small enough."""
-    version = None if data is None else version_of(data)
     return SeenFile(
         path=path,
         version=version,
@@ -200,13 +205,13 @@ def seen_file(path: str, data: bytes | None, *, whole: bool = True) -> SeenFile:
 def _intent(ctx: ToolContext, change: FileChange, number: int, made: Mapping[str, list[str]]) -> Intent:
     uri = uri_of(ctx, change.path)
     buffer = change.before.buffer
-    if buffer is not None and change.before.data is not None and change.after is not None:
+    if buffer is not None:
         return BufferIntent(
             path=change.path,
             uri=uri,
             version=buffer.version,
-            before_blob=version_of(change.before.data),
-            after_blob=version_of(change.after),
+            before_blob=change.before.version or "",
+            after_blob=change.after_version or "",
         )
     from_uri = uri_of(ctx, change.from_path) if change.from_path else None
     return intent_of(change, number, ctx.call_id, uri=uri, from_uri=from_uri, made=made.get(change.path, []))

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from standfast.files.listing import Found, Walk
 from standfast.files.paths import Root
-from standfast.files.refusal import Refusal, refuse
+from standfast.files.refusal import Refusal
+from standfast.files.searching import directory_of, matching
 from standfast.files.text import shown
 from standfast.tools import conflicts
 from standfast.tools.base import Effect, Outcome, Plan, ToolContext
@@ -40,27 +41,6 @@ class ListFiles(ReadsFiles):
     async def run(self, args: ListFilesArgs, plan: Plan, ctx: ToolContext) -> Outcome:
         answer = await with_view(ctx, [], lambda root, look: _list(root, args))
         return conflicts.failed(answer) if isinstance(answer, Refusal) else Outcome("ok", answer)
-
-
-def matching(glob: str | None) -> GitIgnoreSpec | None:
-    """A glob as git reads it; None: everything. Raises Refused (`malformed`)."""
-    if glob is None or not glob.strip():
-        return None
-    try:
-        return GitIgnoreSpec.from_lines([glob])
-    except ValueError as error:
-        raise refuse("malformed", f"The glob {glob} cannot be read ({error}).") from error
-
-
-def directory_of(root: Root, path: str | None) -> str:
-    """A directory's resolved path. Raises Refused (`not_found`, `not_a_directory`, and those of `Root.resolve`)."""
-    resolved = root.resolve((path or ".").rstrip("/") or "/")
-    entry = root.at(path or ".", resolved, bytes_max=0) if resolved else None
-    if entry is not None and entry.kind == "missing":
-        raise refuse("not_found", f"{path} is not there.", path)
-    if entry is not None and entry.kind != "directory":
-        raise refuse("not_a_directory", f"{path} is no directory.", path)
-    return resolved
 
 
 def _list(root: Root, args: ListFilesArgs) -> str:

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from standfast.files import protected
 from standfast.files.entry import Entry
 from standfast.files.refusal import Refusal
-from standfast.files.text import FileText, read_text, shown, split_lines
+from standfast.files.text import read_text, shown, split_lines
+from standfast.files.turn import off_loop
 from standfast.tools import conflicts
 from standfast.tools.base import Effect, Outcome, Plan, ToolContext
 from standfast.tools.edits import seen_file, with_view
@@ -57,11 +58,7 @@ class ReadFile(ReadsFiles):
             return conflicts.failed(entry)
         if entry.path != plan.digest.removeprefix("read:"):
             return Outcome("error", f"{args.path} leads to another file by now. Read it again.", reason="FILE_CHANGED")
-        assert entry.data is not None
-        text = read_text(entry.data)
-        if isinstance(text, Refusal):
-            return conflicts.failed(text.at(args.path))
-        return _answer(args, entry, text)
+        return await off_loop(lambda _: _answer(args, entry))
 
 
 async def _look(args: ReadFileArgs, ctx: ToolContext) -> Entry | Refusal:
@@ -79,7 +76,10 @@ async def _look(args: ReadFileArgs, ctx: ToolContext) -> Entry | Refusal:
     return entry
 
 
-def _answer(args: ReadFileArgs, entry: Entry, text: FileText) -> Outcome:
+def _answer(args: ReadFileArgs, entry: Entry) -> Outcome:
+    text = read_text(entry.data or b"")
+    if isinstance(text, Refusal):
+        return conflicts.failed(text.at(args.path))
     lines = split_lines(text.text)
     first = args.offset or 1
     if first > max(1, len(lines.bodies)):
@@ -99,7 +99,7 @@ def _answer(args: ReadFileArgs, entry: Entry, text: FileText) -> Outcome:
     facts = "; ".join(filter(None, (f"version {entry.version}", *notes)))
     head = f"[{entry.path}: lines {first if taken else 0}-{last} of {len(lines.bodies)}; {facts}]{rest}"
     whole = first == 1 and last == len(lines.bodies) and not cut and text.utf8
-    seen = seen_file(entry.path, entry.data, whole=whole)
+    seen = seen_file(entry.path, entry.data, entry.version, whole=whole)
     blobs = {seen.blob: entry.data} if seen.blob is not None and entry.data is not None else {}
     return Outcome("ok", f"{head}\n{body}", seen=(seen,), blobs=blobs)
 

@@ -49,7 +49,7 @@ class WriteFile(WritesFiles):
             return conflicts.failed(content)
         if entry.exists and content == entry.data and entry.data is not None:
             said = f"{entry.path} holds this content already (version {entry.version}); nothing was written."
-            known = seen_file(entry.path, entry.data)
+            known = seen_file(entry.path, entry.data, entry.version)
             return Outcome("ok", said, seen=(known,), blobs={known.blob: entry.data} if known.blob else {})
         return await plan_edits(ctx, [FileChange("update" if entry.exists else "add", entry, content)])
 
@@ -74,6 +74,7 @@ def _look(args: WriteFileArgs, entry: Entry) -> tuple[Entry, bytes | Refusal] | 
         writable(entry, args.path)
     except Refused as refused:
         return refused.refusal
+    assert entry.version or not entry.data  # hashed here, off the loop
     return entry, whole_content(entry.data if entry.kind == "file" else None, args.content)
 
 
@@ -105,6 +106,9 @@ async def _refuse(
         return conflicts.failed(refusal)
     base = await ctx.blob(seen.blob) if seen is not None and seen.blob is not None else None
     change: Mapping[str, Any] = {"tool": "write_file", "path": args.path}
-    wish = Wish(entry.path, change, entry, base, content if isinstance(content, bytes) else None)
+    proposed = content if isinstance(content, bytes) else None
+    as_read = seen is not None and seen.version == entry.version
+    merged = proposed if refusal.reason == "dirty_buffer" and as_read else None
+    wish = Wish(entry.path, change, entry, base, proposed, merged)
     word = "FILE_NOT_READ" if refusal.reason == "not_read" else "FILE_CHANGED"
     return await conflicts.refused(ctx, word, refusal, wish)
