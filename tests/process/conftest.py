@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
 
-from process.place import Place, processes_with, until
+from process.place import RUN, Place, processes_with, until
 from standfast.process.launch import Commands
 
 
@@ -18,6 +20,15 @@ def no_blocking() -> Iterator[None]:
     """Nothing of ours may block the event loop."""
     with blockbuster_ctx(scanned_modules=["standfast"]):
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_by_a_failure() -> Iterator[None]:
+    """Whatever a failed test leaves is ended: only processes that carry this test process's own mark."""
+    yield
+    for pid in processes_with(RUN):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

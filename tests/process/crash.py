@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from process.place import until
+from process.place import new_mark, until
 from standfast.events.types import Intent
 from standfast.files.buffers import NoBuffers
 from standfast.tools.base import StartedCall, ToolContext
@@ -29,7 +28,7 @@ class Crash:
     grace_ms: int = 60_000
     failpoints: str = ""
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
-    mark: str = field(default_factory=lambda: f"op_{secrets.token_hex(8)}")
+    mark: str = field(default_factory=new_mark)
 
     @property
     def workspace(self) -> Path:

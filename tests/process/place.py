@@ -14,6 +14,13 @@ from standfast.process.launch import Commands
 from standfast.tools.base import Outcome, Plan, StartedCall, Tool, ToolContext
 
 WAIT_S = 30.0
+RUN = f"op_{secrets.token_hex(8)}"
+"""Begins every operation id of this test process: what is left of a failed test can be found and ended."""
+
+
+def new_mark() -> str:
+    """An operation id of its own, to be found in the environment of all processes of one command."""
+    return f"{RUN}_{secrets.token_hex(4)}"
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:
@@ -44,7 +51,7 @@ class Place:
         self.spool = base / "state" / "commands"
         self.workspace.mkdir(parents=True)
         self.commands = commands
-        self.mark = f"op_{secrets.token_hex(8)}"
+        self.mark = new_mark()
         self.shown: list[str] = []
         self.calls = 0
 

@@ -159,7 +159,8 @@ async def test_a_command_is_never_completed_or_undone(tmp_path: Path, action: st
 
 
 async def test_a_command_whose_supervisor_was_killed_too_is_running_and_then_unknown(tmp_path: Path) -> None:
-    crash = await killed_after(Crash(tmp_path, {"command": "sleep 300"}), 0)
+    crash = await killed_after(Crash(tmp_path, {"command": "touch up; sleep 300"}), 0)
+    await until((crash.workspace / "up").exists, "the command to run")
     record = json.loads((crash.directory / "record.json").read_text())
     os.kill(record["supervisor"]["pid"], signal.SIGKILL)
     supervisor = Identity(record["supervisor"]["pid"], record["supervisor"]["startTime"], record["bootId"])
@@ -175,7 +176,9 @@ async def test_a_command_whose_supervisor_was_killed_too_is_running_and_then_unk
 
 
 async def test_stop_also_ends_a_command_without_supervisor(tmp_path: Path) -> None:
-    crash = await killed_after(Crash(tmp_path, {"command": "trap '' TERM; setsid sleep 300 & sleep 301; sleep 302"}), 0)
+    command = "trap '' TERM; setsid sleep 300 & touch up; sleep 301; sleep 302"
+    crash = await killed_after(Crash(tmp_path, {"command": command}), 0)
+    await until((crash.workspace / "up").exists, "the command to run")
     record = json.loads((crash.directory / "record.json").read_text())
     os.kill(record["supervisor"]["pid"], signal.SIGKILL)
     tool = RunCommand(Commands())

@@ -201,7 +201,7 @@ def _moment(at_ms: int) -> str:
 
 
 def _at(state: State) -> str:
-    return f" at {_moment(state.record.started_at_ms)} as process {state.record.process.pid}" if state.record else ""
+    return f" ({state.record.process.pid}, {_moment(state.record.started_at_ms)})" if state.record else ""
 
 
 def evidence(state: State) -> str:
@@ -217,7 +217,7 @@ def evidence(state: State) -> str:
         "starting": "The command's supervisor lives and is about to start it.",
         "running": f"The command is still running ({process}). It can be waited for or stopped.",
         "unsupervised": f"The command is still running ({process}), but its supervisor is gone: how it ends will not be known.",
-        "lost": f"The command began{_at(state)} and is gone, and nobody recorded how it ended.",
+        "lost": f"The command's process was started{_at(state)} and is gone, and nobody recorded how it ended.",
         "later_version": f"The command's record was written by a newer Standfast ({state.detail}) and was left alone.",
     }.get(state.found, state.found)
 
