@@ -20,6 +20,9 @@ from standfast.projections.rows import CallRow
 from standfast.store import queries
 from standfast.store.adopt import Past, adopt
 
+SETTLING = frozenset({"keep", "complete", "undo", "dismiss"})
+"""Resolutions after which a call is no longer open, though it has no result."""
+
 BY = "copy"
 """Who resolved a permission, in `permission_resolved`."""
 
@@ -34,7 +37,8 @@ def close_copy(connection: sqlite3.Connection, session_id: str) -> int:
 
 def _endings(connection: sqlite3.Connection, session_id: str) -> Iterator[tuple[str | None, Fact]]:
     for call in queries.calls(connection, run_id=None, session_id=session_id, pending=True, recovery=False):
-        yield from ((call.run_id or None, fact) for fact in _of_call(call))
+        if call.resolution not in SETTLING:
+            yield from ((call.run_id or None, fact) for fact in _of_call(call))
     for call in queries.calls(connection, run_id=None, session_id=session_id, pending=False, recovery=True):
         verdict: Verdict = call.verdict or "unknown"  # pyright: ignore[reportAssignmentType] - a row holds what a fact held
         yield call.run_id or None, RecoveryResolved(call_id=call.call_id, action="dismiss", verdict=verdict)

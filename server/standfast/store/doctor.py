@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -128,19 +127,27 @@ def _replay(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 def _compare(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:
-    statement = f'SELECT * FROM "{table}" ORDER BY {", ".join(KEYS[table])}'  # noqa: S608 - our own names
+    """Walk both tables by their key, side by side."""
+    key = ", ".join(KEYS[table])
+    statement = f'SELECT * FROM "{table}" ORDER BY {key}'  # noqa: S608 - our own names
     left, right = stored.execute(statement), fresh.execute(statement)
     columns = [column[0] for column in left.description]
-    for there, meant in zip_longest(left, right):
-        if there == meant:
-            continue
-        if there is None or meant is None:
-            which = "missing" if there is None else "not in the log"
-            row: tuple[Any, ...] = there or meant or ()
-            yield f"{table}: {row[0]} is {which}"
+    places = [columns.index(name) for name in KEYS[table]]
+    there, meant = left.fetchone(), right.fetchone()
+    while there is not None or meant is not None:
+        here = None if there is None else [there[place] for place in places]
+        wanted = None if meant is None else [meant[place] for place in places]
+        if wanted is None or (here is not None and here < wanted):
+            yield f"{table}: {' '.join(here or [])} is not in the log"
+            there = left.fetchone()
+        elif here is None or wanted < here:
+            yield f"{table}: {' '.join(wanted)} is missing"
+            meant = right.fetchone()
         else:
             differing = [name for name, a, b in zip(columns, there, meant, strict=True) if a != b]
-            yield f"{table}: {meant[0]} differs in {', '.join(differing)}"
+            if differing:
+                yield f"{table}: {' '.join(wanted)} differs in {', '.join(differing)}"
+            there, meant = left.fetchone(), right.fetchone()
 
 
 def _rebuild(path: Path) -> dict[str, Any]:

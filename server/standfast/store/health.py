@@ -105,7 +105,7 @@ class Ballast:
 
     def fill(self) -> None:
         """Put it there, if it is not and the disk has room for it."""
-        if self._path.exists() or self._probe.free_bytes(self._path.parent) < 8 * BALLAST:
+        if self._path.exists() or self._probe.free_bytes(self._path.parent) < 4 * BALLAST:
             return
         try:
             descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)

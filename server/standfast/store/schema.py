@@ -83,7 +83,30 @@ CREATE TABLE barrier (id INTEGER PRIMARY KEY CHECK (id = 1), settled INTEGER NOT
 INSERT INTO barrier VALUES (1, 0);
 """
 
-STEPS: tuple[str, ...] = (_VERSION_1,)
+_VERSION_2 = """
+CREATE TABLE blob_uses (blob_id TEXT NOT NULL, session_id TEXT NOT NULL, PRIMARY KEY (blob_id, session_id)) WITHOUT ROWID;
+CREATE INDEX blob_uses_by_session ON blob_uses (session_id);
+INSERT OR IGNORE INTO blob_uses
+  SELECT b.blob_id, e.session_id FROM events e, json_tree(e.body) t JOIN blobs b ON b.blob_id = t.value WHERE t.type = 'text';
+
+CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61 remove_diacritics 2');
+INSERT INTO words (rowid, text)
+  SELECT e.id, (SELECT group_concat(json_extract(c.value, '$.text'), char(10)) FROM json_each(e.body, '$.content') c)
+  FROM events e WHERE e.type = 'user_message';
+INSERT INTO words (rowid, text)
+  SELECT e.id, (SELECT group_concat(json_extract(b.value, '$.text'), char(10)) FROM json_each(e.body, '$.blocks') b
+                WHERE json_extract(b.value, '$.type') = 'text')
+  FROM events e WHERE e.type = 'assistant_message';
+
+CREATE TABLE spent (
+  session_id TEXT NOT NULL, day INTEGER NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL DEFAULT 0,
+  input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
+  cache_read_input_tokens INTEGER NOT NULL DEFAULT 0, cache_creation_input_tokens INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (session_id, day, model));
+CREATE INDEX spent_by_day ON spent (day, model);
+"""
+
+STEPS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
 """Step N (from 1) leads from `user_version` N-1 to N."""
 
 

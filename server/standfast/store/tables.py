@@ -81,12 +81,12 @@ MESSAGES = Table("messages", ("message_id",), MessageRow)
 CONFLICTS = Table("conflicts", ("conflict_id",), ConflictRow, json=frozenset({"detail"}))
 SEEN = Table("seen_files", ("session_id", "path"), SeenRow, flags=frozenset({"whole"}))
 
-DERIVED = ("sessions", "runs", "tool_calls", "messages", "conflicts", "seen_files", "allowances")
+DERIVED = ("sessions", "runs", "tool_calls", "messages", "conflicts", "seen_files", "allowances", "spent")
 """The tables that the log alone determines."""
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     table.name: table.key for table in (SESSIONS, RUNS, CALLS, MESSAGES, CONFLICTS, SEEN)
-} | {"allowances": ("session_id", "allow_key")}
+} | {"allowances": ("session_id", "allow_key"), "spent": ("session_id", "day", "model")}
 
 
 def stored(value: Any) -> Any:

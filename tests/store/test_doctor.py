@@ -1,0 +1,131 @@
+"""The log alone makes the tables: rebuilding finds no difference, whatever the history; and old logs are read for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from histories import Pair, SteppingClock, created, entry, random_history, said, started, whole_history
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from standfast.clock import RandomIds
+from standfast.store import doctor
+from standfast.store.base import Entry
+from standfast.store.importing import import_session
+from standfast.store.sqlite import SqliteStore
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+async def report_after(histories: list[list[Pair]]) -> dict[str, object]:
+    """What doctor says of a store with these sessions; their entries are stored in turn, one fact each."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.db"
+        store = await SqliteStore.open(path, SteppingClock())
+        for n in range(len(histories)):
+            await store.append(entry(f"s{n}", created()))
+        longest = max(map(len, histories), default=0)
+        await asyncio.gather(
+            *(
+                store.append(Entry(f"s{n}", [history[step]]))
+                for step in range(longest)
+                for n, history in enumerate(histories)
+                if step < len(history)
+            )
+        )
+        await store.close()
+        return await doctor.check(path)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(random_history(), min_size=1, max_size=3))
+def test_for_any_history_the_tables_are_what_the_log_says(histories: list[list[Pair]]) -> None:
+    report = asyncio.run(report_after(histories))
+    assert report["differences"] == []
+    assert report["damage"] == []
+    assert report["ok"] is True
+
+
+async def test_the_whole_history_is_well(path: Path, store: SqliteStore) -> None:
+    await store.append(Entry("s", whole_history()))
+    await store.put_blob(b"bytes")
+    report = await doctor.check(path)  # beside the open store, as `doctor` beside a daemon
+    assert report == {
+        "ok": True,
+        "store": str(path),
+        "version": 1,
+        "kept": [],
+        "quickCheck": "ok",
+        "sessions": 1,
+        "events": len(whole_history()),
+        "damage": [],
+        "damagedBlobs": [],
+        "differences": [],
+        "degraded": [],
+    }
+
+
+async def test_rebuild_makes_right_what_differed_and_says_what(path: Path, store: SqliteStore) -> None:
+    await store.append(Entry("s", whole_history()))
+    await store.append(entry("t", created(), said("m9"), started(), run_id="r9"))
+    rows = await store.calls(session_id="s")
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE tool_calls SET state = 'proposed' WHERE call_id = 'call_1'")
+        connection.execute("DELETE FROM runs WHERE run_id = 'r9'")
+        connection.execute("INSERT INTO allowances VALUES ('s', 'everything')")
+    wrong = await doctor.check(path)
+    assert wrong["ok"] is False
+    assert wrong["differences"] == [
+        "runs: r9 is missing",
+        "tool_calls: call_1 differs in state",
+        "allowances: s everything is not in the log",
+    ]
+    right = await doctor.rebuild(path)
+    assert (right["ok"], right["rebuilt"]) == (True, wrong["differences"])
+    again = await SqliteStore.open(path, SteppingClock())
+    assert await again.calls(session_id="s") == rows
+    await again.close()
+
+
+async def test_rebuild_keeps_a_session_whose_beginning_cannot_be_read(path: Path, store: SqliteStore) -> None:
+    await store.append(entry("s", created(title="kept"), said()))
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute('UPDATE events SET body = \'{"type":"strange","v":1}\' WHERE seq = 1')
+    report = await doctor.rebuild(path)
+    assert report["sessions"] == 1
+    assert report["damage"][0]["atSeq"] == 1
+    again = await SqliteStore.open(path, SteppingClock())
+    row = await again.session("s")
+    assert row is not None
+    assert row.title == "kept"
+    await again.close()
+
+
+async def test_a_store_that_is_not_there_is_no_trouble(path: Path) -> None:
+    report = await doctor.check(path)
+    assert (report["ok"], report["events"]) == (True, 0)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("log", sorted(GOLDEN.glob("v*/*/")), ids=lambda path: f"{path.parent.name}-{path.name}")
+async def test_logs_that_a_release_wrote_are_read_by_every_later_one(log: Path, path: Path, store: SqliteStore) -> None:
+    imported = await import_session(store, log, RandomIds())
+    assert imported.damage is None
+    lines = (log / "events.jsonl").read_text().splitlines()
+    assert [text for _, text in await store.wire_events(imported.session_id, limit=1000)] == lines
+    events = await store.events(imported.session_id, limit=1000)
+    assert not [
+        event.fact.type for event in events if type(event.fact).__name__ == "UnknownFact" and log.name == "whole"
+    ]
+    assert (await doctor.check(path))["ok"] is True
+
+
+def test_there_are_logs_to_read() -> None:
+    assert (GOLDEN / "v0.1" / "whole" / "events.jsonl").exists()
