@@ -33,6 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.requirement("R-RECOVER-17")
 async def test_a_refused_patch_is_a_warning_on_its_line_in_every_window_that_has_the_folder(
     parts: Daemon, raw: Raw, folder: Path, tmp_path: Path
 ) -> None:
@@ -54,6 +55,7 @@ async def test_a_refused_patch_is_a_warning_on_its_line_in_every_window_that_has
         assert not [m for m in foreign.heard if m.get("method") == "textDocument/publishDiagnostics"]
 
 
+@pytest.mark.requirement("R-RECOVER-18")
 @pytest.mark.scenario("d07")
 async def test_actions_come_by_place_whatever_the_client_echoes(raw: Raw, folder: Path) -> None:
     await raw.initialize([folder.as_uri()])
@@ -80,6 +82,8 @@ async def test_actions_come_by_place_whatever_the_client_echoes(raw: Raw, folder
     assert await code_actions(raw, (folder / "b.txt").as_uri(), place(1)) == []
 
 
+@pytest.mark.requirement("R-RECOVER-17")
+@pytest.mark.requirement("R-RECOVER-19")
 async def test_an_action_is_carried_out_by_its_command_and_takes_the_diagnostic_away(raw: Raw, folder: Path) -> None:
     await raw.initialize([folder.as_uri()], ours=False)
     session_id, _ = await conflict(raw, folder)

@@ -146,7 +146,7 @@ async def test_two_windows_with_different_unsaved_text_are_disputed_and_the_newe
         await dirty(other, file, "second\n", 2)
         found = parts.core.buffers.get(file)
         assert found is not None and found.text == "second\n" and found.disputed
-    await asyncio.wait_for(asyncio.shield(other.serving), 20)
+    await other.served()
     found = parts.core.buffers.get(file)
     assert found is not None and found.text == "first\n" and not found.disputed
 
@@ -205,6 +205,7 @@ async def test_an_editor_that_says_no_has_refused(parts: Daemon, window: Raw, fi
         assert await outcome(task) == BufferWrite("refused", DIRTY + "typed\n")
 
 
+@pytest.mark.requirement("R-RECOVER-20")
 @pytest.mark.scenario("d08")
 async def test_an_editor_that_says_yes_and_reports_other_text_is_not_believed(
     parts: Daemon, window: Raw, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -217,6 +218,7 @@ async def test_an_editor_that_says_yes_and_reports_other_text_is_not_believed(
         assert await outcome(task) == BufferWrite("refused", "banana\n")
 
 
+@pytest.mark.requirement("R-RECOVER-20")
 async def test_an_editor_that_says_yes_and_reports_nothing_leaves_it_unknown(
     parts: Daemon, window: Raw, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

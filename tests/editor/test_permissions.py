@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from editor.desk import event, number, session, start
 from standfast.daemon.compose import Daemon
 from wire.raw import Json, Raw, connect
@@ -43,6 +45,7 @@ async def test_every_attached_window_is_asked_and_the_first_answer_holds(
         assert (tmp_path / "new.txt").read_text() == "hello\n"
 
 
+@pytest.mark.requirement("R-RECOVER-16")
 async def test_an_error_a_foreign_digest_and_nonsense_are_no_answer(parts: Daemon, raw: Raw, tmp_path: Path) -> None:
     await raw.initialize([tmp_path.as_uri()])
     session_id = await session(raw, tmp_path, mode="ask")

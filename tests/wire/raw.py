@@ -45,8 +45,9 @@ class Raw:
 
     writer: asyncio.StreamWriter
     reader: asyncio.StreamReader
-    serving: asyncio.Task[None]
-    connection: Connection
+    serving: asyncio.Task[None] | None = None
+    """Of a connection that is served in this process."""
+    connection: Connection | None = None
     heard: list[Json] = field(default_factory=list[Json])
     closed: bool = False
 
@@ -130,7 +131,12 @@ class Raw:
         self.writer.close()
         with contextlib.suppress(ConnectionError):
             await self.writer.wait_closed()
-        await asyncio.wait_for(asyncio.shield(self.serving), WAIT_S)
+        await self.served()
+
+    async def served(self) -> None:
+        """Wait until the other side has let go of the connection."""
+        if self.serving is not None:
+            await asyncio.wait_for(asyncio.shield(self.serving), WAIT_S)
 
 
 @contextlib.asynccontextmanager
@@ -142,6 +148,17 @@ async def connect(daemon: Daemon, *, message_s: float = 60.0) -> AsyncGenerator[
     connection = Connection(their_reader, their_writer, daemon.core, message_s=message_s)
     serving = asyncio.create_task(connection.run())
     raw = Raw(writer, reader, serving, connection)
+    try:
+        yield raw
+    finally:
+        await raw.hang_up()
+
+
+@contextlib.asynccontextmanager
+async def connect_to(path: Path) -> AsyncGenerator[Raw]:
+    """A client on the socket of a daemon of its own process."""
+    reader, writer = await asyncio.open_unix_connection(str(path), limit=2**26)
+    raw = Raw(writer, reader)
     try:
         yield raw
     finally:

@@ -43,6 +43,7 @@ def live(raw: Raw, session_id: str) -> list[Json]:
     ]
 
 
+@pytest.mark.requirement("R-RECOVER-14")
 async def test_live_events_begin_right_after_the_answer_and_have_no_gap(raw: Raw, tmp_path: Path) -> None:
     await raw.initialize()
     session_id = await session(raw, tmp_path)
@@ -54,6 +55,7 @@ async def test_live_events_begin_right_after_the_answer_and_have_no_gap(raw: Raw
     assert stored["events"] == attached["events"] + live(raw, session_id)
 
 
+@pytest.mark.requirement("R-RECOVER-14")
 async def test_attaching_in_the_middle_of_a_run_loses_nothing_and_doubles_nothing(
     parts: Daemon, raw: Raw, tmp_path: Path
 ) -> None:
@@ -79,6 +81,7 @@ async def test_attaching_in_the_middle_of_a_run_loses_nothing_and_doubles_nothin
             assert held == stored["events"]
 
 
+@pytest.mark.requirement("R-RECOVER-15")
 async def test_a_client_that_comes_back_gets_exactly_what_it_missed(parts: Daemon, raw: Raw, tmp_path: Path) -> None:
     await raw.initialize()
     session_id = await session(raw, tmp_path)
@@ -136,12 +139,11 @@ async def test_after_detach_nothing_comes_and_attaching_again_goes_on(raw: Raw, 
     assert [e["title"] for e in live(raw, session_id)] == ["loud"]
 
 
-async def test_a_failed_attach_leaves_a_client_as_it_was(raw: Raw) -> None:
+async def test_a_failed_attach_leaves_a_client_as_it_was(parts: Daemon, raw: Raw) -> None:
     await raw.initialize()
     raw.request(1, "standfast/session/attach", {"sessionId": "ses_none"})
     assert (await raw.answer(1))["error"]["data"]["reason"] == "SessionNotFound"
-    client = raw.connection._client  # pyright: ignore[reportPrivateUsage]
-    assert client.attachments == {}
+    assert next(iter(parts.core.clients)).attachments == {}
 
 
 @pytest.mark.requirement("design.md Streamed text")

@@ -99,7 +99,7 @@ async def test_a_cancelled_place_in_the_order_lets_the_next_one_wait_on(
 
 @pytest.mark.scenario("d20")
 async def test_a_hundred_requests_cancelled_at_once_never_run(
-    raw: Raw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: Daemon, raw: Raw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await raw.initialize([tmp_path.as_uri()])
     one = await session(raw, tmp_path)
@@ -122,7 +122,7 @@ async def test_a_hundred_requests_cancelled_at_once_never_run(
     assert len(gate.entered) <= 2
     gate.open.set()
     assert (await raw.answer(99))["result"]["events"]
-    document = next(iter(next(iter(raw.connection._core.clients)).documents.values()))  # pyright: ignore[reportPrivateUsage]
+    document = next(iter(next(iter(parts.core.clients)).documents.values()))
     assert (document.version, document.text) == (500, "v500")
 
 
@@ -206,6 +206,7 @@ async def test_a_response_after_shutdown_is_still_taken(parts: Daemon, raw: Raw)
     raw.notify("exit")
     assert await asyncio.wait_for(asking, 20) == {"applied": True}
     await raw.rest()
+    await raw.served()
     assert len(parts.core.clients) == 0
 
 
@@ -226,7 +227,7 @@ async def test_however_a_client_leaves_only_its_connection_ends(parts: Daemon, r
         else:
             raw.writer.write_eof()
             await raw.rest()
-        await asyncio.wait_for(asyncio.shield(raw.serving), 20)
+        await raw.served()
         assert len(parts.core.clients) == 1
         await other.ask("ping", "standfast/daemon/status")
 
@@ -275,7 +276,7 @@ async def test_a_client_that_does_not_read_is_dropped_and_the_others_notice_noth
                 await asyncio.sleep(0)
             assert sent < 8 * HELD_MAX
         await other.ask("ping", "standfast/daemon/status")
-        await asyncio.wait_for(asyncio.shield(raw.serving), 20)
+        await raw.served()
     assert most <= HELD_MAX + 2 * len(piece)
     assert stalled.outbox.held == 0 or stalled.gone
 
