@@ -642,6 +642,7 @@ export interface AssistantMessageEvent {
   blocks: Record<string, unknown>[];
   stopReason: string | null;
   usage: EventUsage;
+  model?: string;
 }
 
 export interface ConflictRaisedEvent {
@@ -1054,6 +1055,7 @@ export interface SummaryCreatedEvent {
   throughSeq: number;
   text: string;
   usage: EventUsage;
+  model?: string;
 }
 
 export interface ToolCallEvent {

@@ -536,6 +536,7 @@
 ---@field blocks table<string, any>[]
 ---@field stopReason string|nil
 ---@field usage standfast.EventUsage
+---@field model? string
 
 ---@class standfast.ConflictRaisedEvent
 ---@field seq integer Place in the session, gapless from 1.
@@ -842,6 +843,7 @@
 ---@field throughSeq integer
 ---@field text string
 ---@field usage standfast.EventUsage
+---@field model? string
 
 ---@class standfast.ToolCallEvent
 ---@field seq integer Place in the session, gapless from 1.
