@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -125,6 +125,13 @@ class Raw:
         result: Json = await self.ask("init", "initialize", params)
         self.notify("initialized")
         return result
+
+    def stop_reading(self) -> None:
+        """Leave everything from here on in the socket."""
+        cast(asyncio.Transport, self.writer.transport).pause_reading()
+
+    def read_on(self) -> None:
+        cast(asyncio.Transport, self.writer.transport).resume_reading()
 
     async def hang_up(self) -> None:
         """Leave without a word."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from standfast.daemon.compose import Daemon
-from standfast.editor.streams import utf16_units
+from standfast.editor.streams import LAG, utf16_units
+from standfast.events.journal import Journal
+from standfast.events.types import AssistantChunk
 from wire.raw import Json, Raw, connect
 
 _numbers = itertools.count(1)
@@ -184,3 +187,33 @@ async def test_a_session_is_told_of_to_whom_it_concerns(parts: Daemon, raw: Raw,
         await parts.core.publisher.settled()
         await far.ask("ping", "standfast/daemon/status")
         assert not [m for m in far.heard if m.get("method") == "standfast/session/changed"]
+
+
+@pytest.mark.scenario("ATK-52")
+async def test_a_client_that_stops_reading_during_twenty_thousand_deltas_holds_little_and_catches_up_exactly(
+    parts: Daemon, raw: Raw, tmp_path: Path
+) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    attached = await ask(raw, "standfast/session/attach", sessionId=session_id)
+    journal = cast(Journal, parts.core.feed)
+    async with connect(parts) as stalled:
+        await stalled.initialize()
+        await ask(stalled, "standfast/session/attach", sessionId=session_id)
+        stopped = list(parts.core.clients)[-1]
+        stalled.stop_reading()
+        most = 0
+        for start in range(0, 20_000, 100):
+            chunks = [AssistantChunk(attempt=1, offset=5 * (start + n), text=f"{start + n:05d}") for n in range(100)]
+            await journal.emit(session_id, chunks, run_id="run_1")
+            most = max(most, stopped.outbox.held)
+        assert 0 < most < 2 * LAG
+        await journal.settle()
+        assert not stopped.outbox.dropped
+        stalled.read_on()
+        last = attached["headSeq"] + 20_000
+        for client in (raw, stalled):
+            await client.told("standfast/event", lambda p: p["event"]["seq"] == last)
+            told = live(client, session_id)
+            assert [event["seq"] for event in told] == list(range(attached["headSeq"] + 1, last + 1))
+            assert "".join(event["text"] for event in told) == "".join(f"{n:05d}" for n in range(20_000))

@@ -266,6 +266,7 @@ async def test_a_flood_of_requests_is_answered_and_bounded(
 async def test_a_client_that_does_not_read_is_dropped_and_the_others_notice_nothing(parts: Daemon, raw: Raw) -> None:
     await raw.initialize()
     stalled = next(iter(parts.core.clients))
+    raw.stop_reading()
     async with connect(parts) as other:
         await other.initialize()
         piece, most, sent = b'{"text":"%b"}' % (b"x" * 100_000), 0, 0
@@ -276,6 +277,8 @@ async def test_a_client_that_does_not_read_is_dropped_and_the_others_notice_noth
                 await asyncio.sleep(0)
             assert sent < 8 * HELD_MAX
         await other.ask("ping", "standfast/daemon/status")
+        raw.read_on()
+        await raw.rest()
         await raw.served()
     assert most <= HELD_MAX + 2 * len(piece)
     assert stalled.outbox.held == 0 or stalled.gone
