@@ -131,23 +131,31 @@ def _compare(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) 
     key = ", ".join(KEYS[table])
     statement = f'SELECT * FROM "{table}" ORDER BY {key}'  # noqa: S608 - our own names
     left, right = stored.execute(statement), fresh.execute(statement)
-    columns = [column[0] for column in left.description]
+    columns: list[str] = [column[0] for column in left.description]
     places = [columns.index(name) for name in KEYS[table]]
-    there, meant = left.fetchone(), right.fetchone()
+    there, meant = _keyed(left, places), _keyed(right, places)
     while there is not None or meant is not None:
-        here = None if there is None else [there[place] for place in places]
-        wanted = None if meant is None else [meant[place] for place in places]
-        if wanted is None or (here is not None and here < wanted):
-            yield f"{table}: {' '.join(here or [])} is not in the log"
-            there = left.fetchone()
-        elif here is None or wanted < here:
-            yield f"{table}: {' '.join(wanted)} is missing"
-            meant = right.fetchone()
+        if meant is None or (there is not None and there[0] < meant[0]):
+            yield f"{table}: {_named(there)} is not in the log"
+            there = _keyed(left, places)
+        elif there is None or meant[0] < there[0]:
+            yield f"{table}: {_named(meant)} is missing"
+            meant = _keyed(right, places)
         else:
-            differing = [name for name, a, b in zip(columns, there, meant, strict=True) if a != b]
+            differing = [name for name, a, b in zip(columns, there[1], meant[1], strict=True) if a != b]
             if differing:
-                yield f"{table}: {' '.join(wanted)} differs in {', '.join(differing)}"
-            there, meant = left.fetchone(), right.fetchone()
+                yield f"{table}: {_named(meant)} differs in {', '.join(differing)}"
+            there, meant = _keyed(left, places), _keyed(right, places)
+
+
+def _named(keyed: tuple[tuple[Any, ...], tuple[Any, ...]] | None) -> str:
+    return " ".join(map(str, keyed[0])) if keyed else ""
+
+
+def _keyed(rows: sqlite3.Cursor, places: list[int]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """(key, row) of the next row."""
+    row: tuple[Any, ...] | None = rows.fetchone()
+    return None if row is None else (tuple(row[place] for place in places), row)
 
 
 def _rebuild(path: Path) -> dict[str, Any]:
