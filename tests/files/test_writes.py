@@ -88,9 +88,12 @@ async def test_the_intents_alone_tell_and_lead_both_ways(tmp_path: Path) -> None
 
 
 @pytest.mark.scenario("c05")
+@pytest.mark.parametrize("exchange", [True, False])
 async def test_a_disk_that_fails_in_the_middle_leaves_nothing_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exchange: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not exchange:
+        monkeypatch.setattr(kernel, "_renameat2", lambda *args, **kwargs: False)
     lay_out(tmp_path, THREE)
     before = snapshot(tmp_path)
 
@@ -102,6 +105,26 @@ async def test_a_disk_that_fails_in_the_middle_leaves_nothing_changed(
     outcome = await Desk(tmp_path).call("apply_patch", patch=PATCH)
     assert (outcome.status, outcome.reason) == ("error", "io_error")
     assert snapshot(tmp_path) == before
+
+
+async def test_what_somebody_saved_over_a_file_in_the_middle_stays_when_the_rest_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(tmp_path, THREE)
+
+    def save(place: str) -> None:
+        if place == "mid_effect":
+            (tmp_path / "saved").write_text("mine\n")
+            (tmp_path / "saved").rename(tmp_path / "a")
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("standfast.files.transaction.hit", save)
+    assert (await Desk(tmp_path).call("apply_patch", patch=PATCH)).status == "error"
+    assert {name: data for name, (data, _) in snapshot(tmp_path).items()} == {
+        "a": b"mine\n",
+        "b": b"b\n1\n",
+        "c": b"c\n1\n",
+    }
 
 
 async def test_a_cancelled_write_is_taken_back_before_the_cancellation_goes_on(

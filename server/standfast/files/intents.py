@@ -66,7 +66,7 @@ class Name:
     def back_temp(self) -> str:
         """The journalled name for taking the change back: another one, so that a torn write of ours and a version that
         somebody saved in the moment of an exchange can be told apart."""
-        return self.temp.removesuffix(TEMPORARY_SUFFIX) + "-back" + TEMPORARY_SUFFIX
+        return back_name(self.temp)
 
 
 def names_of(intent: FileIntent) -> list[Name]:
@@ -107,6 +107,11 @@ def temporary_name(call_id: str, number: int, *, source: bool = False) -> str:
     """The journalled name beside the `number`th file of a call: hidden, ours, of fixed length, the same when asked again."""
     tag = sha256(call_id.encode()).hexdigest()[:16]
     return f".standfast-{tag}-{number}{'-from' if source else ''}{TEMPORARY_SUFFIX}"
+
+
+def back_name(temp: str) -> str:
+    """The second journalled name beside a file."""
+    return temp.removesuffix(TEMPORARY_SUFFIX) + "-back" + TEMPORARY_SUFFIX
 
 
 def side_of(entry: Entry) -> Side | None:

@@ -19,7 +19,7 @@ from standfast.errors import StandfastError
 from standfast.failpoints import hit
 from standfast.files import kernel
 from standfast.files.entry import Entry
-from standfast.files.intents import Name, Side
+from standfast.files.intents import Name, Side, back_name
 from standfast.files.paths import Root, read_entry
 from standfast.files.refusal import Refusal, Refused, refuse
 from standfast.files.version import version_of
@@ -187,11 +187,15 @@ class _Work:
             self.placed.append(step)
             self._check_displaced(fd, step)
             return
-        # No exchange on this file system: a last look, then rename right after it.
+        # No exchange on this file system: a last look, then rename right after it; the old file keeps a name until the end.
         found = read_entry(fd, step.name, step.path, step.path)
         if step.before is None or not _is(found, step.before):
             raise _moved_on(step, found)
+        kept = back_name(step.temp)
+        os.link(step.name, kept, src_dir_fd=fd, dst_dir_fd=fd, follow_symlinks=False)
         os.rename(step.temp, step.name, src_dir_fd=fd, dst_dir_fd=fd)
+        os.rename(kept, step.temp, src_dir_fd=fd, dst_dir_fd=fd)
+        self.placed.append(step)
 
     def _check_displaced(self, fd: int, step: Step) -> None:
         found = read_entry(fd, step.temp, step.path, step.path)
@@ -268,8 +272,9 @@ class _Work:
             if not _holds_ours(fd, step):  # somebody saved over the added file: theirs stays
                 kernel.rename_to_free(fd, step.temp, step.name)
         else:
-            kernel.exchange(fd, step.temp, step.name)
-            if not _holds_ours(fd, step):  # somebody saved over our file in between: theirs is newer and stays
+            if not kernel.exchange(fd, step.temp, step.name):
+                os.rename(step.temp, step.name, src_dir_fd=fd, dst_dir_fd=fd)
+            elif not _holds_ours(fd, step):  # somebody saved over our file in between: theirs is newer and stays
                 kernel.exchange(fd, step.temp, step.name)
 
 
@@ -314,9 +319,11 @@ def _holds_ours(fd: int, step: Step) -> bool:
 
 
 def _remove_ours(fd: int, step: Step) -> None:
-    """Remove the journalled name if it holds what we wrote, whole or (after a full disk) in part; never anything else."""
+    """Remove the journalled name if it holds what we wrote, whole or (after a full disk) in part, or the recorded content
+    from before; never anything else."""
     found = read_entry(fd, step.temp, step.path, step.path)
-    if step.data is not None and found.data is not None and step.data.startswith(found.data):
+    is_written = step.data is not None and found.data is not None and step.data.startswith(found.data)
+    if is_written or (step.before is not None and _is(found, step.before)):
         os.unlink(step.temp, dir_fd=fd)
 
 
