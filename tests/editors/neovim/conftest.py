@@ -15,7 +15,9 @@ import pytest
 from fake_api import FakeApi, http_error
 from fake_api.replies import Answer
 from fake_api.requests import Request
+from standfast.daemon import lock
 from support import RunningDaemon, configure, end_daemon, environment, start_daemon
+from support.daemon import places
 
 from editors.neovim.instance import Nvim, find_nvim, headless
 
@@ -44,6 +46,12 @@ class Desk:
 
     def push(self, *answers: Answer) -> None:
         self.answers.extend(answers)
+
+    def daemon_pid(self) -> int:
+        """Of the daemon that serves now: the first one, or one that Neovim started after it was lost."""
+        pid = lock.signature(places(self.home).lock)["pid"]
+        assert isinstance(pid, int)
+        return pid
 
     def another(self, *files: str, **settings: object) -> Nvim:
         """A second Neovim on the same folder, with the same session in its chat; closed with the test."""
@@ -82,9 +90,7 @@ def set_up(base: Path, *, env: dict[str, str] | None = None, **settings: object)
         configure(home, model={"base_url": api.url})
         stack.callback(end_daemon, home)
         daemon = start_daemon(home, {"ANTHROPIC_API_KEY": api.key, **(env or {})})
-        nvim = stack.enter_context(
-            headless(home, workspace, "a.py", env={"ANTHROPIC_API_KEY": api.key}, **settings)
-        )
+        nvim = stack.enter_context(headless(home, workspace, "a.py", env={"ANTHROPIC_API_KEY": api.key}, **settings))
         desk = Desk(home, workspace, api, answers, daemon, nvim)
         stack.callback(lambda: desk.stack.close())
         yield desk

@@ -87,15 +87,29 @@ def headless(
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="nv") as short:
         nvim = Nvim(program, Path(short) / "s")
-        words = [program, "--clean", "-u", str(HERE / init), "--headless", "--listen", str(nvim.socket), *files]
+        before = f"lua Drive = dofile('{HERE / 'drive.lua'}') Drive.take_over()"
+        words = [
+            program,
+            "--clean",
+            "--cmd",
+            before,
+            "-u",
+            str(HERE / init),
+            "--headless",
+            "--listen",
+            str(nvim.socket),
+        ]
         log = (home / "nvim.err").open("ab")
         nvim.process = subprocess.Popen(
-            words, cwd=folder, env=variables(home, settings, env or {}), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [*words, *files],
+            cwd=folder,
+            env=variables(home, settings, env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
         try:
             _until_listening(nvim)
-            nvim.drive()
-            nvim.lua("Drive.take_over()")
             yield nvim
         finally:
             nvim.process.kill()

@@ -77,9 +77,7 @@ def test_an_open_window_at_the_end_follows_the_text(desk: Desk) -> None:
     assert last == count
 
 
-def test_a_permission_shows_the_difference_before_the_answer(
-    desk: Desk
-) -> None:
+def test_a_permission_shows_the_difference_before_the_answer(desk: Desk) -> None:
     nvim = desk.nvim
     desk.push(reply(tools=[tool("apply_patch", patch=PATCH)]), reply("Done."))
     nvim.lua(
@@ -152,9 +150,7 @@ def test_a_conflict_is_a_diagnostic_on_its_line_with_actions(desk: Desk) -> None
     assert nvim.lua("return Drive.actions(name, 4)", name=name) == []
 
 
-def test_apply_here_applies_there_and_the_buffer_is_fresh_at_once(
-    desk: Desk
-) -> None:
+def test_apply_here_applies_there_and_the_buffer_is_fresh_at_once(desk: Desk) -> None:
     nvim = desk.nvim
     name = conflict(desk)
     nvim.lua("Drive.act(name, 2, 'Apply here: line 6') Drive.cleared(name)", name=name)
@@ -182,9 +178,7 @@ def test_retry_lets_the_agent_look_again(desk: Desk) -> None:
     nvim.lua("Drive.shown('I looked again.')")
 
 
-def test_show_difference_has_three_sides_and_the_real_file_in_the_middle(
-    desk: Desk
-) -> None:
+def test_show_difference_has_three_sides_and_the_real_file_in_the_middle(desk: Desk) -> None:
     nvim = desk.nvim
     name = conflict(desk)
     nvim.lua("Drive.act(name, 2, 'Show difference')", name=name)
@@ -201,9 +195,7 @@ def test_show_difference_has_three_sides_and_the_real_file_in_the_middle(
 
 
 @pytest.mark.scenario("d03")
-def test_an_open_buffer_shows_the_agents_edit_and_one_undo_takes_it_back(
-    desk: Desk
-) -> None:
+def test_an_open_buffer_shows_the_agents_edit_and_one_undo_takes_it_back(desk: Desk) -> None:
     nvim = desk.nvim
     (desk.workspace / "a.py").write_text("".join(f"line {n}\n" for n in range(20)))
     nvim.lua("vim.cmd.wincmd('t') vim.cmd.edit('a.py') vim.cmd.checktime() vim.api.nvim_win_set_cursor(0, { 7, 2 })")
@@ -211,7 +203,9 @@ def test_an_open_buffer_shows_the_agents_edit_and_one_undo_takes_it_back(
     patch = PATCH.replace("x = 1", "line 3").replace("x = 2", "LINE 3")
     desk.push(reply(tools=[tool("apply_patch", patch=patch)]), reply("Done."))
     nvim.lua("Drive.mode('auto') require('standfast').send('go')")
-    nvim.lua("Drive.wait(function() return vim.api.nvim_buf_get_lines(0, 3, 4, false)[1] == 'LINE 3' end, 'fresh text')")
+    nvim.lua(
+        "Drive.wait(function() return vim.api.nvim_buf_get_lines(0, 3, 4, false)[1] == 'LINE 3' end, 'fresh text')"
+    )
     assert nvim.lua("return vim.api.nvim_win_get_cursor(0)") == [7, 2]
     assert nvim.lua("vim.cmd.undo() return vim.api.nvim_buf_get_lines(0, 3, 4, false)") == ["line 3"]
 
@@ -286,6 +280,8 @@ def test_the_chat_pages_back_to_the_beginning_of_a_long_history(desk: Desk) -> N
     second = desk.another()
     second.lua("Drive.shown('All read.')")
     assert "The first question." not in lines(second)
-    second.lua("vim.cmd.stopinsert() Reader = vim.fn.bufwinid(select(2, Drive.chat())) vim.api.nvim_set_current_win(Reader)")
+    second.lua(
+        "vim.cmd.stopinsert() Reader = vim.fn.bufwinid(select(2, Drive.chat())) vim.api.nvim_set_current_win(Reader)"
+    )
     second.lua("vim.cmd.normal({ args = { 'gp' }, bang = false }) Drive.shown('The first question.')")
     assert [line for line in lines(second) if line] == whole

@@ -276,6 +276,7 @@ end
 ---@param callback? fun(err?: standfast.Error, chat?: standfast.Chat)
 function M.open(connection, session_id, callback)
   callback = callback or function() end
+  sessions.choose(connection.root, session_id)
   sessions.follow(connection, session_id, function(err)
     if err then
       client.show_error(err)

@@ -163,7 +163,7 @@ local function start_again(connection)
     return now - at < limits.within_ms
   end, connection.losses)
   table.insert(connection.losses, now)
-  if #connection.losses > limits.attempts then
+  if #connection.losses >= limits.attempts then
     give_up(connection, 'the daemon was lost again and again. See :checkhealth standfast, then :Standfast restart.')
     return
   end

@@ -30,17 +30,21 @@ function M.sentence(session, recovery)
   return ('Standfast: a run in %s was interrupted.%s  :Standfast resume · review · chat'):format(title, found)
 end
 
+--- The session is followed from here on: its open questions concern the person too.
 local function tell(connection, session)
   local run_id = session.lastRun.runId
   if told[run_id] then
     return
   end
   told[run_id] = true
-  client.request(connection, 'recovery/get', { sessionId = session.sessionId }, function(err, result)
+  if not sessions.current(connection.root) then
+    sessions.choose(connection.root, session.sessionId)
+  end
+  sessions.follow(connection, session.sessionId, function(err, view)
     if err then
       told[run_id] = nil
     else
-      vim.notify(M.sentence(session, result.recovery), vim.log.levels.WARN)
+      vim.notify(M.sentence(session, view.recovery or { calls = {} }), vim.log.levels.WARN)
     end
   end)
 end

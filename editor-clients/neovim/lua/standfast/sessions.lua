@@ -13,6 +13,8 @@ local CATCH_UP = 1000
 ---@field view standfast.View
 ---@field behind boolean an answer with what was missed is on its way
 ---@field held table[] events that came meanwhile
+---@field waiting fun(err?: standfast.Error, view?: standfast.View)[] who wants to know when it has come
+---@field paging? boolean an older page is on its way
 
 ---@type table<string, standfast.Followed>
 local followed = {}
@@ -93,42 +95,34 @@ local function take(at, event)
   end
 end
 
-local function caught_up(at)
-  local held = at.held
-  at.held, at.behind = {}, false
+local function finish(at, err)
+  local held, waiting = at.held, at.waiting
+  at.held, at.waiting, at.behind = {}, {}, false
   for _, event in ipairs(held) do
     take(at, event)
   end
   changed(at.view.sessionId)
+  for _, callback in ipairs(waiting) do
+    callback(err, not err and at.view or nil)
+  end
 end
 
-local function fetch_rest(at, callback)
+local function fetch_rest(at)
   local params = { sessionId = at.view.sessionId, afterSeq = at.view.headSeq, limit = CATCH_UP }
   client.request(at.connection, 'session/events', params, function(err, page)
-    if err then
-      at.behind = false
-      callback(err)
-      return
-    end
-    for _, event in ipairs(page.events) do
+    for _, event in ipairs(page and page.events or {}) do
       state.apply(at.view, event)
     end
-    if page.hasMore and #page.events > 0 then
-      fetch_rest(at, callback)
+    if page and page.hasMore and #page.events > 0 then
+      fetch_rest(at)
     else
-      caught_up(at)
-      callback(nil, at.view)
+      finish(at, err)
     end
   end)
 end
 
---- Attach, with what we hold already; the answer brings what we missed.
-function attach(at, callback)
-  callback = callback or function(err)
-    if err and err.reason ~= 'Disconnected' then
-      client.show_error(err)
-    end
-  end
+--- Attach, with what we hold already; the answer brings what we missed. Whoever is in `waiting` is told of the end.
+function attach(at)
   local view = at.view
   at.behind = true
   local joined = view.headSeq > 0
@@ -139,17 +133,15 @@ function attach(at, callback)
     limit = PAGE,
   }, function(err, result)
     if err then
-      at.behind = false
-      callback(err)
+      finish(at, err)
       return
     end
     learn(at.connection, result.session)
     at.view = state.attached(at.view, result)
     if joined and result.hasMore and not result.damage then
-      fetch_rest(at, callback)
+      fetch_rest(at)
     else
-      caught_up(at)
-      callback(nil, at.view)
+      finish(at)
     end
   end)
 end
@@ -177,7 +169,7 @@ end)
 client.on('lost', function(connection)
   for session_id, at in pairs(followed) do
     if at.connection == connection then
-      at.behind, at.held = false, {}
+      at.behind, at.held = false, {} -- a failed `attach` tells those who wait
       state.rewind(at.view)
       changed(session_id)
     end
@@ -194,28 +186,35 @@ end)
 
 -- What a person asks for ------------------------------------------------------------------------------------------------
 
---- Follow a session. Calls back with its view once the newest page is there.
+--- Follow a session. Calls back once its newest page is there, and with it what was verified after a crash.
 ---@param connection standfast.Connection
 ---@param session_id string
 ---@param callback fun(err?: standfast.Error, view?: standfast.View)
 function M.follow(connection, session_id, callback)
-  current[connection.root] = session_id
   local at = followed[session_id]
-  if at and at.view.headSeq > 0 then
+  if at and at.view.headSeq > 0 and not at.behind then
     callback(nil, at.view)
     return
   end
-  at = { connection = connection, view = state.new(session_id), behind = false, held = {} }
-  followed[session_id] = at
+  if not at then
+    at = { connection = connection, view = state.new(session_id), behind = false, held = {}, waiting = {} }
+    followed[session_id] = at
+  end
+  table.insert(at.waiting, callback)
   client.ensure(connection.root, function(_, err)
     if err then
-      callback(err)
-    elseif at.behind then -- becoming ready has attached it
-      callback(nil, at.view)
-    else
-      attach(at, callback)
+      finish(at, err)
+    elseif not at.behind then -- becoming ready attaches all that are followed
+      attach(at)
     end
   end)
+end
+
+--- Remember which session is the one of a folder, for commands that name none.
+---@param root string
+---@param session_id string
+function M.choose(root, session_id)
+  current[root] = session_id
 end
 
 --- Follow a session no longer.

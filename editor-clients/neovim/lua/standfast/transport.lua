@@ -22,10 +22,8 @@ function M.new(command, options, hooks)
     local lost = { code = M.LOST, message = 'The connection to Standfast was lost before the answer came.' }
 
     local function fail_all()
-      local failing = open
-      open = {}
-      for _, callback in pairs(failing) do
-        callback(lost)
+      for _, answered in ipairs(vim.tbl_values(open)) do
+        answered(lost)
       end
     end
 
