@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fake_api import FakeApi, Gate, http_error, reply, tool
-from support import RunningDaemon, configure, environment, open_socket
+from support import RunningDaemon, configure, environment, open_socket, start_daemon
 from support.daemon import places
 
 STANDFAST = (sys.executable, "-P", "-m", "standfast")
@@ -261,8 +261,63 @@ async def test_a_store_that_cannot_be_read_does_not_keep_the_daemon_from_saying_
     async with open_socket(home, [workspace]) as editor:
         status = await editor.request("standfast/daemon/status", {})
         assert any("standfast.db" in one["message"] for one in status["degraded"])
+    async with open_socket(home, [workspace], plain=True) as editor:
+        shown = await editor.wait_for(lambda: editor.told("window/showMessage"), "one message")
+        assert "standfast.db" in shown[0]["message"]
     for _ in range(5):
         assert told(standfast(home, "daemon", "start", "--json"))["pid"] == status["pid"]
+
+
+# -- what a project may not do, and what others may not read ----------------------------------------------------------
+
+
+@pytest.mark.scenario("ATK-24")
+@pytest.mark.scenario("ATK-25")
+def test_nothing_in_a_project_moves_the_state_or_sends_a_request_elsewhere(
+    home: Path, fake_api: FakeApi, workspace: Path
+) -> None:
+    evil = "http://127.0.0.1:1"
+    (workspace / ".env").write_text(f"ANTHROPIC_BASE_URL={evil}\nSTANDFAST_HOME=elsewhere\nXDG_STATE_HOME=elsewhere\n")
+    for place in ("config.toml", ".standfast/config.toml", ".config/standfast/config.toml"):
+        (workspace / place).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / place).write_text(f'[model]\nbase_url = "{evil}"\n')
+    (workspace / "sitecustomize.py").write_text("raise SystemExit('started from the project')\n")
+    configure(home, model={"base_url": fake_api.url})
+    fake_api.push(reply("hello"))
+    ran = standfast(home, "run", "--mode", "plan", "hi", cwd=workspace, ANTHROPIC_API_KEY=fake_api.key)
+    assert ran.returncode == 0, ran.stderr
+    status = told(standfast(home, "daemon", "status", "--json", cwd=workspace))
+    assert (status["baseUrl"], status["store"]) == (fake_api.url, str(places(home).store))
+    assert not (workspace / "elsewhere").exists()
+
+
+@pytest.mark.scenario("e14")
+@pytest.mark.scenario("ATK-38")
+def test_what_a_session_leaves_is_private_and_loose_modes_are_tightened_at_the_next_start(
+    home: Path, fake_api: FakeApi, workspace: Path
+) -> None:
+    configure(home, model={"base_url": fake_api.url})
+    fake_api.push(reply("", tools=[tool("run_command", command="echo hello")]), reply("done"))
+    daemon = start_daemon(home, {"ANTHROPIC_API_KEY": fake_api.key}, umask=0)
+    assert standfast(home, "run", "--mode", "auto", "hi", cwd=workspace).returncode == 0
+    assert loose(home) == []
+    daemon.kill()
+    for name in ("standfast.db", "log/daemon.log"):
+        (places(home).state / name).chmod(0o644)
+    places(home).state.chmod(0o755)
+    daemon = start_daemon(home)
+    assert loose(home) == []
+    assert daemon.end() == 0
+
+
+def loose(home: Path) -> list[tuple[str, str]]:
+    """What others could read beneath state and run."""
+    found = [home / "state", home / "run", *home.glob("state/**/*"), *home.glob("run/**/*")]
+    return [
+        (str(path.relative_to(home)), oct(path.lstat().st_mode))
+        for path in found
+        if path.lstat().st_mode & 0o077 and not path.is_symlink()
+    ]
 
 
 # -- doctor -----------------------------------------------------------------------------------------------------------
@@ -283,3 +338,17 @@ def test_the_doctor_works_without_a_daemon_and_rebuild_finds_no_difference(
     rebuilt = standfast(daemon.home, "doctor", "--rebuild", "--json")
     assert rebuilt.returncode == 0, rebuilt.stdout
     assert standfast(daemon.home, "daemon", "status").returncode == 3
+
+
+# -- patches ----------------------------------------------------------------------------------------------------------
+
+
+def test_apply_patch_needs_no_daemon_and_starts_none(home: Path, workspace: Path) -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch\n"
+    ran = standfast(home, "apply-patch", "--workspace", str(workspace), "--json", stdin=patch)
+    assert ran.returncode == 0, ran.stderr
+    assert told(ran) == {"outcome": "applied", "files": [{"path": "a.py", "kind": "update"}]}
+    assert (workspace / "a.py").read_text() == "x = 2\n"
+    again = standfast(home, "apply-patch", "--workspace", str(workspace), "--json", stdin=patch)
+    assert (again.returncode, told(again)["outcome"]) == (1, "conflict")
+    assert not places(home).state.exists()

@@ -43,6 +43,10 @@ def configure(home: Path, **sections: Mapping[str, Any]) -> None:
     (home / "config.toml").write_text("\n".join(lines) + "\n")
 
 
+_started: list[RunningDaemon] = []
+"""For `end_daemon`: a test that fails leaves none behind."""
+
+
 @dataclass(slots=True)
 class RunningDaemon:
     """A daemon that answers. `process` is the test's own child."""
@@ -91,11 +95,17 @@ def start_daemon(home: Path, env: Mapping[str, str] | None = None, *, umask: int
         process.kill()
         process.wait()
         raise AssertionError(f"the daemon said {said.decode()!r}; stderr:\n{(home / 'daemon.err').read_text()}")
-    return RunningDaemon(home, process)
+    running = RunningDaemon(home, process)
+    _started.append(running)
+    return running
 
 
 def end_daemon(home: Path) -> None:
     """End whatever daemon serves this home, also one that a `standfast lsp` started."""
+    for running in [one for one in _started if one.home == home]:
+        _started.remove(running)
+        if running.process.poll() is None:
+            running.kill()
     here = places(home)
     with contextlib.suppress(Exception):
         Spawner.of(environment(home)).stop()

@@ -23,7 +23,9 @@ class PrivateRotation(RotatingFileHandler):
 
     def _open(self) -> Any:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
+        fd = os.open(self.baseFilename, flags, 0o600)
+        os.fchmod(fd, 0o600)  # one that was loosened is closed again (e14)
+        return os.fdopen(fd, "a", encoding="utf-8")
 
 
 def open_log(path: Path) -> None:

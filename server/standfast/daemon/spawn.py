@@ -186,6 +186,7 @@ def _open_raw_log(places: Places) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(raw_log_path(places), flags, 0o600)
+        os.fchmod(fd, 0o600)
         if os.fstat(fd).st_size > LOG_BYTES_MAX:
             os.ftruncate(fd, 0)
     except OSError:
