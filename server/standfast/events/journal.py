@@ -73,6 +73,10 @@ class Journal:
         await self._store.settle()
         self._release()
 
+    def announce(self, events: list[Recorded]) -> None:
+        """Tell subscribers of events that came into the store otherwise than by `emit`: the last of a copy or of an import."""
+        self._publish(self._subscribers, events)
+
     def subscribe(self, callback: Subscriber) -> Callable[[], None]:
         """Call back with events once they are stored and last; returns what ends that."""
         return _join(self._subscribers, callback)

@@ -212,6 +212,8 @@ class AssistantMessage(Fact, frozen=True):
     """The Messages API's own content blocks, thinking blocks byte for byte."""
     stop_reason: str | None
     usage: Usage = Usage()
+    model: str | None = None
+    """Which model said it; what it used is counted by model and day."""
 
 
 class ModelErrorHappened(Fact, frozen=True):
@@ -374,6 +376,7 @@ class SummaryCreated(Fact, frozen=True):
     through_seq: int
     text: str
     usage: Usage = Usage()
+    model: str | None = None
 
 
 class UnknownFact(Fact, frozen=True):

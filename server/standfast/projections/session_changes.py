@@ -81,8 +81,8 @@ def goal_updated(event: Recorded, fact: GoalUpdated, _: State) -> list[Change]:
     return [_session(event, {"goal": fact.goal})]
 
 
-def summary_created(event: Recorded, _fact: SummaryCreated, _: State) -> list[Change]:
-    return [_session(event, {"summary_seq": event.seq})]
+def summary_created(event: Recorded, fact: SummaryCreated, _: State) -> list[Change]:
+    return [_session(event, {"summary_seq": event.seq}), *_spent(event, fact.model, fact.usage)]
 
 
 # -- messages and the queue -------------------------------------------------------------------------------------------
@@ -204,8 +204,20 @@ def run_finished(event: Recorded, fact: RunFinished, _: State) -> list[Change]:
 
 def assistant_message(event: Recorded, fact: AssistantMessage, _: State) -> list[Change]:
     where = {"run_id": event.run_id, "session_id": event.session_id, "status": "running"}
-    spent = {column: count for column, count in _usage(fact.usage).items() if count}
-    return [Update("runs", where, {}, spent)] if event.run_id is not None and spent else []
+    used = {column: count for column, count in _usage(fact.usage).items() if count}
+    to_run: list[Change] = [Update("runs", where, {}, used)] if event.run_id is not None and used else []
+    return to_run + _spent(event, fact.model, fact.usage)
+
+
+DAY_MS = 86_400_000
+
+
+def _spent(event: Recorded, model: str | None, usage: Usage) -> list[Change]:
+    """One reply's tokens, counted under its model and its day (UTC, days since 1970)."""
+    if model is None:
+        return []
+    key = {"session_id": event.session_id, "day": event.at_ms // DAY_MS, "model": model}
+    return [Insert("spent", key), Update("spent", key, {}, {"requests": 1, **_usage(usage)})]
 
 
 def _usage(usage: Usage) -> dict[str, int]:

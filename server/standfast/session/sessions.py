@@ -26,7 +26,7 @@ from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
 from standfast.run import goal
-from standfast.session import goals, history, permissions, recovery, settling
+from standfast.session import goals, histories, history, permissions, recovery, settling
 from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
@@ -166,6 +166,7 @@ class Sessions:
                     "A run is going on in this session. It was not archived. Stop it or wait for its end.",
                 )
             await self._parts.journal.emit(session_id, SessionArchived())
+            self._parts.spawn(histories.put_away(self._parts, session_id), f"put away {session_id}")
             status = None
         changes = {"title": title, "status": status, "mode": mode, "model": model}
         if any(value is not None for value in changes.values()):
@@ -183,8 +184,30 @@ class Sessions:
                 )
             identity = await self._identity(workspace_uri)
             fact = SessionRebound(workspace_uri=workspace_uri, from_uri=row.workspace_uri, identity=identity)
+            hit("in_rebind")
             await self._parts.journal.emit(session_id, fact)
+            hit("in_rebind")
         return await self.get(session_id)
+
+    async def fork(self, session_id: str, at_seq: int | None = None) -> SessionView:
+        """A copy up to an event, under new ids, with nothing open. Raises SessionNotFound, ActionNotAvailable (no such event)."""
+        return await self.get(await histories.fork(self._parts, await self._row(session_id), at_seq))
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good, with the bytes that nobody else uses. Raises SessionNotFound, SessionBusy."""
+        await histories.delete(self._parts, self._live, await self._row(session_id))
+        self._damaged.pop(session_id, None)
+
+    async def export(self, session_id: str, directory_uri: str) -> None:
+        """Write a session as files. Raises SessionNotFound, ExportFailed."""
+        await histories.export(self._parts, await self._row(session_id), directory_uri)
+
+    async def import_(self, uri: str, *, force: bool = False) -> SessionView:
+        """Take a session in: our export, or another agent's file. One that is here already adds nothing.
+
+        Raises ImportFailed, HistoryDamaged (without `force`).
+        """
+        return await self.get(await histories.take_in(self._parts, uri, force=force))
 
     # -- runs and the queue ---------------------------------------------------------------------------------------
 

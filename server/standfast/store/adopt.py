@@ -7,26 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 from standfast.events.encode import chain, encode
-from standfast.events.types import Fact, Recorded
+from standfast.events.types import Recorded
 from standfast.store.apply import head, store_events
+from standfast.store.past import Past
 
 BATCH = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """One event as it comes in: when it happened, in which run, and what."""
-
-    at_ms: int
-    run_id: str | None
-    fact: Fact
-    body: str | None = None
-    """Its bytes as they were stored, where they are known: kept if they fit their new place, so that no field is lost that
-    only a later release knows, and an unchanged history keeps its hashes."""
 
 
 def adopt(connection: sqlite3.Connection, session_id: str, history: Iterable[Past]) -> int:

@@ -10,9 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
+from standfast.errors import NotFound
+from standfast.events.encode import Encoded
+from standfast.events.entry import Entry
 from standfast.events.types import Recorded
 from standfast.projections.change import Change, Insert, Queued, Update
 from standfast.projections.changes import changes
+from standfast.store.blob_uses import note_uses
+from standfast.store.search import index
 from standfast.store.tables import KEYS, stored
 
 
@@ -36,12 +41,32 @@ class RowState:
         return found.fetchone()[0]
 
 
+def append_entry(connection: sqlite3.Connection, *, entry: Entry, events: Sequence[Encoded]) -> list[Recorded]:
+    """One entry, chained behind its session's newest event. Raises NotFound (`SessionNotFound`)."""
+    found = head(connection, entry.session_id)
+    if found is None:
+        if not events or events[0].fact.type != "session_created":
+            raise NotFound("SessionNotFound", f"There is no session {entry.session_id}. Nothing was stored.")
+        found = (0, entry.session_id)
+    seq, digest = found
+    chained: list[Recorded] = []
+    for event in events:
+        recorded = event.at(seq + 1, digest)
+        seq, digest = recorded.seq, recorded.hash
+        chained.append(recorded)
+    store_blobs(connection, entry.blobs)
+    store_events(connection, chained)
+    return chained
+
+
 def store_events(connection: sqlite3.Connection, events: Sequence[Recorded]) -> None:
     """Add events of one session to the log, change the rows they concern, and move the session's head."""
     connection.executemany(
         "INSERT INTO events (session_id, seq, at_ms, run_id, type, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(e.session_id, e.seq, e.at_ms, e.run_id, e.fact.type, e.hash, e.body) for e in events],
     )
+    note_uses(connection, events)
+    index(connection, events)
     apply_rows(connection, events)
 
 

@@ -6,9 +6,9 @@ Writing has one door, `append`: events, their rows and their blobs in one transa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from standfast.clock import Ids
 from standfast.events.entry import Entry
 from standfast.events.types import Recorded
 from standfast.projections.rows import (
@@ -20,16 +20,9 @@ from standfast.projections.rows import (
     SessionRow,
     Statistics,
 )
+from standfast.store.past import Damage, Intake
 
 __all__ = ["Damage", "Entry", "Store"]
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Where a history stops being what was written: `reason` is a sentence for the person."""
-
-    at_seq: int
-    reason: str
 
 
 class Store(Protocol):
@@ -173,5 +166,28 @@ class Store(Protocol):
     async def trusted(self, workspace_uri: str) -> bool: ...
 
     async def set_trusted(self, workspace_uri: str, identity: str, *, trusted: bool) -> None: ...
+
+    async def fork(self, session_id: str, at_seq: int | None, target: str, ids: Ids) -> int:
+        """Make `target` a copy of a session up to an event (its newest, if None), under new ids and with nothing open.
+
+        Returns the number of its events. Raises NotFound, NotAvailable (no such event), StoreError.
+        """
+        ...
+
+    async def take_in(self, intake: Intake) -> int:
+        """Store a history from elsewhere as a new session, whole or not at all; returns the number of its events."""
+        ...
+
+    async def copy_of(self, session_id: str, head_hash: str) -> str | None:
+        """The session that is an import's copy of this history (`origin`), if there is one."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good, with the blobs that nobody else uses. Raises NotFound, StoreError."""
+        ...
+
+    async def cool(self, session_id: str) -> None:
+        """Pack an archived session's events, a page a transaction; they are read as before."""
+        ...
 
     async def close(self) -> None: ...

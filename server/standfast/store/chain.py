@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from standfast.events.encode import chain
 from standfast.store.base import Damage
+from standfast.store.cold import body_of
 
 PAGE = 500
 
@@ -34,7 +35,8 @@ def check_page(connection: sqlite3.Connection, session_id: str, link: Link) -> t
         "SELECT seq, at_ms, type, hash, body FROM events WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?",
         (session_id, link.seq, PAGE),
     ).fetchall()
-    for seq, at_ms, kind, digest, body in rows:
+    for seq, at_ms, kind, digest, stored in rows:
+        body = body_of(stored)
         expected = link.seq + 1
         if seq != expected:
             return None, Damage(expected, f"Event {expected} is missing.")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from standfast.events.types import (
     ConflictResolved,
     Fact,
+    GoalUpdated,
     MessageDequeued,
     PermissionResolved,
     RecoveryResolved,
@@ -18,7 +19,9 @@ from standfast.events.types import (
 )
 from standfast.projections.rows import CallRow
 from standfast.store import queries
-from standfast.store.adopt import Past, adopt
+from standfast.store.adopt import adopt
+from standfast.store.past import Past
+from standfast.store.tables import SESSIONS
 
 SETTLING = frozenset({"keep", "complete", "undo", "dismiss"})
 """Resolutions after which a call is no longer open, though it has no result."""
@@ -51,6 +54,9 @@ def _endings(connection: sqlite3.Connection, session_id: str) -> Iterator[tuple[
         yield message.run_id, MessageDequeued(message_id=message.message_id, reason="removed")
     for run in queries.live_runs(connection, session_id):
         yield run.run_id, RunFinished(status="interrupted")
+    row = queries.one(connection, SESSIONS, "session_id = ?", session_id)
+    if row is not None and row.goal is not None and row.goal.get("status") == "active":
+        yield None, GoalUpdated(goal={**row.goal, "status": "paused"})
     yield None, SessionUpdated(queue_held=False)
 
 

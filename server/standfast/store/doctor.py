@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from standfast.errors import StoreError
-from standfast.events.encode import recorded
 from standfast.store import chain, schema
 from standfast.store.apply import apply_rows
+from standfast.store.blob_uses import renote
+from standfast.store.cold import event_of
 from standfast.store.faults import store_error
 from standfast.store.opening import BUSY_TIMEOUT_S, configure
+from standfast.store.search import refill
 from standfast.store.tables import DERIVED, KEYS
 from standfast.store.thread import uri_of
 
@@ -123,7 +125,7 @@ def _differences(connection: sqlite3.Connection) -> Iterator[str]:
 def _replay(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Events in the order in which they were stored, over all sessions."""
     for row in source.execute("SELECT session_id, seq, at_ms, run_id, hash, body FROM events ORDER BY id"):
-        apply_rows(target, [recorded(*row)])
+        apply_rows(target, [event_of(row)])
 
 
 def _compare(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:
@@ -185,6 +187,8 @@ def _make_anew(connection: sqlite3.Connection) -> None:
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
         _replay(connection, connection)
         connection.execute("INSERT OR IGNORE INTO sessions SELECT * FROM kept")
+        refill(connection)
+        renote(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

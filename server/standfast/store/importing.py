@@ -1,21 +1,19 @@
 """Takes an exported session back in (R3.4, design.md "Export"): checked where it can be, chained anew, never twice.
 
 The files are read twice, both times by the line: once to check and to see whether the history is here already, once to take
-it in, in one transaction. A history whose id is free keeps it and every id in it, so that its chain stays the same; where
-the id is taken, it becomes a copy: new ids throughout, and what was open in the original is closed.
+it in, in batches that count once all are stored. A history whose id is free keeps it and every id in it, so that its chain stays
+the same; where the id is taken, it becomes a copy: new ids throughout, and what was open in the original is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import orjson
 
@@ -23,12 +21,10 @@ from standfast.clock import Ids
 from standfast.errors import StandfastError
 from standfast.events.encode import chain, decode, dump_unruly
 from standfast.events.types import Fact, SessionCreated
-from standfast.store.adopt import Past, adopt, note_damage
-from standfast.store.apply import store_blobs
-from standfast.store.base import Damage
-from standfast.store.closing import close_copy
+from standfast.store.base import Damage, Store
+from standfast.store.past import Intake, Past
 from standfast.store.records import Record, Skipped, read_records
-from standfast.store.sqlite import SqliteStore
+from standfast.store.renaming import Renamed
 
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}$')
 
@@ -54,7 +50,7 @@ class _Looked:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
-async def import_session(store: SqliteStore, directory: Path, ids: Ids, *, force: bool = False) -> Imported:
+async def import_session(store: Store, directory: Path, ids: Ids, *, force: bool = False) -> Imported:
     """Take in what `export` wrote; `directory` holds at least `events.jsonl`.
 
     A history that is already here adds nothing. Raises StandfastError: `ImportFailed` (no such files, nothing readable in
@@ -75,7 +71,9 @@ async def import_session(store: SqliteStore, directory: Path, ids: Ids, *, force
             return Imported(here, 0, words, looked.damage)
         taken = await store.session(looked.session_id) is not None
         target = ids.new("ses") if taken or not looked.session_id else looked.session_id
-        added = await store.transact(partial(_take_in, directory=directory, looked=looked, target=target, ids=ids))
+        copied = bool(looked.session_id) and target != looked.session_id
+        history = _records(directory, looked, Renamed(ids) if copied else None)
+        added = await store.take_in(Intake(target, history, _blobs(directory), copied, looked.damage))
     except OSError as error:
         raise StandfastError(
             "ImportFailed",
@@ -84,7 +82,7 @@ async def import_session(store: SqliteStore, directory: Path, ids: Ids, *, force
     return Imported(target, added, words, looked.damage)
 
 
-async def _already_here(store: SqliteStore, looked: _Looked) -> str | None:
+async def _already_here(store: Store, looked: _Looked) -> str | None:
     """The session that holds this history already: itself, or a copy that was made of it."""
     if await store.event_hash(looked.session_id, looked.last_seq) == looked.last_hash:
         return looked.session_id
@@ -146,24 +144,19 @@ def _about(directory: Path) -> dict[str, Any]:
 # -- the second reading -----------------------------------------------------------------------------------------------
 
 
-def _take_in(connection: sqlite3.Connection, *, directory: Path, looked: _Looked, target: str, ids: Ids) -> int:
-    copied = bool(looked.session_id) and target != looked.session_id
-    renamed = _Renamed(ids) if copied else None
+def _records(directory: Path, looked: _Looked, renamed: Renamed | None) -> Iterator[Past]:
+    with (directory / "events.jsonl").open("rb") as stream:
+        yield from _history((item for item in read_records(stream) if isinstance(item, Record)), looked, renamed)
+
+
+def _blobs(directory: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted((directory / "blobs").glob("?" * 64)):
         data = path.read_bytes()
         if sha256(data).hexdigest() == path.name:  # bytes that are not what their name says are of no use to anybody
-            store_blobs(connection, {path.name: data})
-    with (directory / "events.jsonl").open("rb") as stream:
-        history = _history((item for item in read_records(stream) if isinstance(item, Record)), looked, renamed)
-        added = adopt(connection, target, history)
-    if looked.damage is not None:
-        note_damage(connection, target, looked.damage.at_seq, looked.damage.reason)
-    if copied:
-        added += close_copy(connection, target)
-    return added
+            yield path.name, data
 
 
-def _history(records: Iterator[Record], looked: _Looked, renamed: _Renamed | None) -> Iterator[Past]:
+def _history(records: Iterator[Record], looked: _Looked, renamed: Renamed | None) -> Iterator[Past]:
     begun = False
     for item in records:
         value = renamed.rename(item.value) if renamed else item.value
@@ -189,30 +182,3 @@ def _read(item: Record, value: dict[str, Any], *, renamed: bool) -> tuple[Fact, 
 def origin_of(session_id: str, head_hash: str) -> dict[str, Any]:
     """How a copy says what it is a copy of."""
     return {"kind": "import", "sessionId": session_id, "headHash": head_hash}
-
-
-class _Renamed:
-    """New ids for a copy: the same old id always gets the same new one."""
-
-    _KINDS: ClassVar = {
-        "callId": "call",
-        "runId": "run",
-        "messageId": "msg",
-        "conflictId": "conf",
-        "resumesRunId": "run",
-    }
-
-    def __init__(self, ids: Ids) -> None:
-        self._ids = ids
-        self._new: dict[str, str] = {}
-
-    def rename(self, value: dict[str, Any]) -> dict[str, Any]:
-        return {key: self._of(key, found) for key, found in value.items()}
-
-    def _of(self, key: str, value: Any) -> Any:
-        kind = self._KINDS.get(key)
-        if kind is None or not isinstance(value, str):
-            return value
-        if value not in self._new:
-            self._new[value] = self._ids.new(kind)
-        return self._new[value]

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from standfast.events.encode import recorded
 from standfast.events.types import Recorded, SessionCreated
-from standfast.store.adopt import Past, adopt, note_damage
+from standfast.store.adopt import adopt, note_damage
 from standfast.store.apply import store_blobs
+from standfast.store.cold import event_of
+from standfast.store.past import Past
 
 STEP = 100
 GAP_MAX = 20_000
@@ -114,7 +115,7 @@ class _Reader:
             row = self._row(source, "events", columns, number)
             if row is not None:
                 try:
-                    event = recorded(*row)
+                    event = event_of(row)
                 except (ValueError, TypeError):
                     self.unreadable += 1
                 else:

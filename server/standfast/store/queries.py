@@ -7,6 +7,7 @@ import binascii
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import orjson
@@ -15,6 +16,8 @@ from standfast.errors import StoreError
 from standfast.events.encode import recorded, wire
 from standfast.events.types import Recorded
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Statistics
+from standfast.store.cold import body_of
+from standfast.store.search import SESSIONS_THAT_SAY, pattern
 from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, Table
 
 R = TypeVar("R")
@@ -97,18 +100,24 @@ def sessions(
     limit: int,
 ) -> tuple[list[SessionRow], str | None]:
     where = Where()
+    where.add("t.session_id NOT IN (SELECT session_id FROM imports)")
     where.any_of("t.workspace_uri", workspace_uris)
     if status is not None:
         where.add("t.status = ?", status)
     else:
         where.add("t.status <> 'archived'")
     if query:
-        pattern = like(query)
-        where.add(
-            "(t.title LIKE ? ESCAPE '\\' OR t.workspace_uri LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM messages m "
-            "WHERE m.session_id = t.session_id AND m.text LIKE ? ESCAPE '\\'))",
-            *(pattern, pattern, pattern),
-        )
+        part = like(query)
+        found = [
+            "t.title LIKE ? ESCAPE '\\'",
+            "t.workspace_uri LIKE ? ESCAPE '\\'",
+            "t.session_id IN (SELECT m.session_id FROM messages m WHERE m.text LIKE ? ESCAPE '\\')",
+        ]
+        values = [part, part, part]
+        if words := pattern(query):
+            found.append(f"t.session_id IN ({SESSIONS_THAT_SAY})")
+            values.append(words)
+        where.add(f"({' OR '.join(found)})", *values)
     _after(where, "t.updated_at_ms, t.session_id", cursor)
     rows = many(connection, SESSIONS, where, "t.updated_at_ms DESC, t.session_id DESC", limit=_page(limit) + 1)
     page = rows[: _page(limit)]
@@ -161,6 +170,7 @@ def event_rows(
     order = "ASC" if after_seq is not None else "DESC"
     statement = f"SELECT {_EVENT} FROM events WHERE {where.text} ORDER BY seq {order} LIMIT ?"  # noqa: S608
     rows = connection.execute(statement, [*where.values, _page(limit)]).fetchall()
+    rows = [(*row, body_of(body)) for *row, body in rows]
     return rows if after_seq is not None else rows[::-1]
 
 
@@ -272,7 +282,13 @@ def unfinished_runs(connection: sqlite3.Connection) -> list[RunRow]:
 
 
 def calls(
-    connection: sqlite3.Connection, *, run_id: str | None, session_id: str | None, pending: bool, recovery: bool
+    connection: sqlite3.Connection,
+    *,
+    run_id: str | None,
+    session_id: str | None,
+    pending: bool,
+    recovery: bool,
+    decided: bool = False,
 ) -> list[CallRow]:
     where = Where()
     if run_id is not None:
@@ -283,6 +299,8 @@ def calls(
         where.add("t.result_seq IS NULL")
     if recovery:
         where.add("t.uncertain = 1 AND t.dismissed = 0")
+    if decided:
+        where.add("(t.result_status = 'denied' OR t.resolution IN ('keep', 'complete', 'undo', 'dismiss', 'stop'))")
     return many(connection, CALLS, where, "t.session_id, t.seq")
 
 
@@ -322,3 +340,14 @@ def seen(connection: sqlite3.Connection, session_id: str) -> dict[str, SeenRow]:
     where = Where()
     where.add("t.session_id = ?", session_id)
     return {row.path: row for row in many(connection, SEEN, where, "t.path")}
+
+
+def blob(connection: sqlite3.Connection, blob_id: str) -> bytes | None:
+    """Checked against its name. Raises StoreError (`StoreDamaged`)."""
+    found = connection.execute("SELECT data FROM blobs WHERE blob_id = ?", (blob_id,)).fetchone()
+    if found is not None and sha256(found[0]).hexdigest() != blob_id:
+        raise StoreError(
+            "StoreDamaged",
+            f"Stored bytes ({blob_id[:12]}…) are not what was written. Nothing was changed. See `standfast doctor`.",
+        )
+    return None if found is None else found[0]

@@ -104,6 +104,7 @@ CREATE TABLE spent (
   cache_read_input_tokens INTEGER NOT NULL DEFAULT 0, cache_creation_input_tokens INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (session_id, day, model));
 CREATE INDEX spent_by_day ON spent (day, model);
+CREATE TABLE imports (session_id TEXT PRIMARY KEY);
 """
 
 STEPS: tuple[str, ...] = (_VERSION_1, _VERSION_2)

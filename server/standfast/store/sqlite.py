@@ -13,19 +13,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from standfast.clock import Clock
-from standfast.errors import NotFound, StoreError
-from standfast.events.encode import Encoded, encode
+from standfast.clock import Clock, Ids
+from standfast.errors import StoreError
+from standfast.events.encode import encode
 from standfast.events.types import Recorded
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Statistics
 from standfast.store import backup, chain, queries, schema
-from standfast.store.apply import head, store_blobs, store_events
+from standfast.store.apply import append_entry, store_blobs
 from standfast.store.base import Damage, Entry
+from standfast.store.cold import pack_page
+from standfast.store.copying import copy_session
+from standfast.store.deleting import delete_session
 from standfast.store.faults import store_error
 from standfast.store.health import Ballast, Degraded, Probe, at_open, disk
 from standfast.store.opening import BUSY_TIMEOUT_S, Opening, configure, damage_marker, prepare
+from standfast.store.past import Intake
 from standfast.store.reader import Readers
 from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SESSIONS
+from standfast.store.taking_in import drop_halves, take_in
 from standfast.store.thread import Thread
 from standfast.store.writer import Hooks, Writer
 
@@ -80,6 +85,7 @@ class SqliteStore:
         self._degraded = {one.code: one for one in found}
         if self._read_only is None:
             now_ms = self._clock.now_ms()
+            await self._writer.submit(drop_halves, durable=True)
             await self._writer.submit(partial(_keep_degraded, found=found, now_ms=now_ms), durable=False)
         if self._opening.check_later:
             self._checking = asyncio.create_task(self._check(), name="store check")
@@ -103,7 +109,7 @@ class SqliteStore:
                 "EventNotStorable", f"{error}. Nothing was stored. This is a fault of Standfast."
             ) from error
         return await self._write(
-            partial(_append, entry=entry, events=events),
+            partial(append_entry, entry=entry, events=events),
             durable=any(fact.durable for _, fact in entry.facts),
             rescue=all(fact.type in RESCUED for _, fact in entry.facts),
             appends=True,
@@ -131,6 +137,20 @@ class SqliteStore:
     async def transact(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run a function of `store/` (import, fork) in one durable transaction of the writer. Raises StoreError."""
         return await self._write(function, durable=True)
+
+    async def fork(self, session_id: str, at_seq: int | None, target: str, ids: Ids) -> int:
+        return await self.transact(partial(copy_session, session_id=session_id, at_seq=at_seq, target=target, ids=ids))
+
+    async def take_in(self, intake: Intake) -> int:
+        return await take_in(self._write, intake)
+
+    async def delete(self, session_id: str) -> None:
+        await self.transact(partial(delete_session, session_id=session_id))
+
+    async def cool(self, session_id: str) -> None:
+        after: int | None = 0
+        while after is not None:
+            after = await self._write(partial(pack_page, session_id=session_id, after_seq=after), durable=False)
 
     async def backup(self) -> Path:
         """Make a rotating backup beside the store; returns its path. Raises StoreError."""
@@ -253,9 +273,12 @@ class SqliteStore:
         session_id: str | None = None,
         pending: bool = False,
         recovery: bool = False,
+        decided: bool = False,
     ) -> list[CallRow]:
         return await self._read(
-            lambda c: queries.calls(c, run_id=run_id, session_id=session_id, pending=pending, recovery=recovery)
+            lambda c: queries.calls(
+                c, run_id=run_id, session_id=session_id, pending=pending, recovery=recovery, decided=decided
+            )
         )
 
     async def messages(
@@ -292,8 +315,7 @@ class SqliteStore:
 
     async def blob(self, blob_id: str) -> bytes | None:
         """Checked against its name. Raises StoreError (`StoreDamaged`) if the bytes are not those that were stored."""
-        data = await self._read(lambda c: _checked_blob(c, blob_id))
-        return data
+        return await self._read(lambda c: queries.blob(c, blob_id))
 
     async def trusted(self, workspace_uri: str) -> bool:
         statement = "SELECT 1 FROM trusted WHERE workspace_uri = ?"
@@ -373,24 +395,6 @@ class SqliteStore:
         return thread
 
 
-def _append(connection: sqlite3.Connection, *, entry: Entry, events: Sequence[Encoded]) -> list[Recorded]:
-    """One entry, inside the writer's transaction."""
-    found = head(connection, entry.session_id)
-    if found is None:
-        if not events or events[0].fact.type != "session_created":
-            raise NotFound("SessionNotFound", f"There is no session {entry.session_id}. Nothing was stored.")
-        found = (0, entry.session_id)
-    seq, digest = found
-    chained: list[Recorded] = []
-    for event in events:
-        recorded = event.at(seq + 1, digest)
-        seq, digest = recorded.seq, recorded.hash
-        chained.append(recorded)
-    store_blobs(connection, entry.blobs)
-    store_events(connection, chained)
-    return chained
-
-
 def _set_trusted(connection: sqlite3.Connection, *, uri: str, identity: str, trusted: bool) -> None:
     if trusted:
         connection.execute("INSERT OR REPLACE INTO trusted VALUES (?, ?)", (uri, identity))
@@ -402,16 +406,6 @@ def _keep_degraded(connection: sqlite3.Connection, *, found: Sequence[Degraded],
     """What holds for this daemon, where `doctor` finds it."""
     connection.execute("DELETE FROM degraded")
     connection.executemany("INSERT INTO degraded VALUES (?, ?, ?)", [(one.code, one.message, now_ms) for one in found])
-
-
-def _checked_blob(connection: sqlite3.Connection, blob_id: str) -> bytes | None:
-    data = _first(connection.execute("SELECT data FROM blobs WHERE blob_id = ?", (blob_id,)).fetchone())
-    if data is not None and sha256(data).hexdigest() != blob_id:
-        raise StoreError(
-            "StoreDamaged",
-            f"Stored bytes ({blob_id[:12]}…) are not what was written. Nothing was changed. See `standfast doctor`.",
-        )
-    return data
 
 
 def _quick_check(connection: sqlite3.Connection) -> str:

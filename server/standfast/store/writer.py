@@ -11,6 +11,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -68,6 +69,8 @@ class Writer:
     """Whether something was committed with NORMAL since the last FULL commit."""
     _checkpointed: int = 0
     """`total_changes` of the connection at the last checkpoint."""
+    _changed: int = 0
+    """Rows changed since."""
     _task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -165,24 +168,25 @@ class Writer:
             if not rescue or primary_code(error) != sqlite3.SQLITE_FULL or not self.hooks.free_ballast():
                 raise
             results = _run(connection, batch, durable=durable)
+        self._changed = connection.total_changes - self._checkpointed
+        with suppress(OSError):  # what was committed stays so, whatever a look at the disk says
+            self.hooks.committed(connection)
         return results
 
     async def _tidy(self) -> None:
         """What can wait until the callers have their answers. Its failures touch nothing that was stored."""
-        if self._waiting or self._thread is None:
+        if self._waiting or self._thread is None or self._changed < CHECKPOINT_ROWS:
             return
         try:
-            await self._thread.run(self._between)
+            await self._thread.run(self._checkpoint)
         except (sqlite3.Error, OSError) as error:
             if must_reopen(error):
                 await self._disconnect()
 
-    def _between(self, connection: sqlite3.Connection) -> None:
-        self.hooks.committed(connection)
-        if connection.total_changes - self._checkpointed >= CHECKPOINT_ROWS:
-            hit("in_checkpoint")
-            self._checkpointed = connection.total_changes
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    def _checkpoint(self, connection: sqlite3.Connection) -> None:
+        hit("in_checkpoint")
+        self._checkpointed, self._changed = connection.total_changes, 0
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     async def _connected(self) -> Thread:
         if self._thread is None:
@@ -191,7 +195,7 @@ class Writer:
 
     async def _disconnect(self) -> None:
         thread, self._thread = self._thread, None
-        self._checkpointed = 0
+        self._checkpointed = self._changed = 0
         if thread is not None:
             try:
                 await thread.close()

@@ -1,0 +1,79 @@
+"""Whole histories: copied, deleted, written out, taken in, put away (R3.2, R3.4, issue F). Nothing here starts anything.
+
+A copy and an import begin with nothing open and nothing running; each is there whole or not at all, also after a kill.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from standfast.errors import Busy, StandfastError
+from standfast.projections.rows import SessionRow
+from standfast.session import recovery
+from standfast.session.live import LiveSessions
+from standfast.session.parts import Parts
+from standfast.session.workspace import to_path
+from standfast.store.export import export_session
+from standfast.store.importing import import_session
+
+log = structlog.get_logger("session")
+
+
+async def fork(parts: Parts, row: SessionRow, at_seq: int | None) -> str:
+    """A copy up to an event; returns its id. Raises NotAvailable (no such event)."""
+    await parts.journal.settle()
+    made = parts.ids.new("ses")
+    await parts.store.fork(row.session_id, at_seq, made, parts.ids)
+    await announce(parts, made)
+    return made
+
+
+async def delete(parts: Parts, live: LiveSessions, row: SessionRow) -> None:
+    """Remove a session for good. Raises SessionBusy while a run goes on."""
+    one = live.of(row.session_id)
+    async with one.turn, one.checking:
+        if one.run_id is not None:
+            raise Busy(
+                "SessionBusy", "A run is going on in this session. It was not deleted. Stop it or wait for its end."
+            )
+        await parts.journal.settle()
+        await parts.store.delete(row.session_id)
+    live.forget(row.session_id)
+
+
+async def export(parts: Parts, row: SessionRow, directory_uri: str) -> None:
+    """`session.json`, `events.jsonl` and `blobs/` in a new or empty folder. Raises ExportFailed."""
+    await parts.journal.settle()
+    await export_session(parts.store, row.session_id, to_path(directory_uri))
+
+
+async def take_in(parts: Parts, uri: str, *, force: bool) -> str:
+    """Our own export, by its folder. Returns the session's id. Raises ImportFailed, HistoryDamaged."""
+    taken = await import_session(parts.store, to_path(uri), parts.ids, force=force)
+    for sentence in taken.skipped:
+        log.warning("import left out", session_id=taken.session_id, what=sentence)
+    if taken.added:
+        await end_what_was_running(parts, taken.session_id)
+        await announce(parts, taken.session_id)
+    return taken.session_id
+
+
+async def end_what_was_running(parts: Parts, session_id: str) -> None:
+    """Runs that had no end when the history was written have none here either: nobody carries them out."""
+    for run in await parts.store.unfinished_runs():
+        if run.session_id == session_id:
+            pending = await parts.store.calls(session_id=session_id, pending=True)
+            await parts.journal.emit(session_id, recovery.interruption(run, pending))
+
+
+async def announce(parts: Parts, session_id: str) -> None:
+    """Let the fronts know that a session is there."""
+    parts.journal.announce(await parts.store.events(session_id, limit=1))
+
+
+async def put_away(parts: Parts, session_id: str) -> None:
+    """Pack an archived session's events, in the background. A failure leaves them as they are."""
+    try:
+        await parts.store.cool(session_id)
+    except StandfastError as error:
+        log.warning("archive not packed", session_id=session_id, reason=error.reason)
