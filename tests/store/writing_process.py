@@ -26,24 +26,26 @@ def say(text: str) -> None:
 
 async def write(path: Path, count: int) -> None:
     store = await SqliteStore.open(path, SystemClock())
-    say("open")
-    if await store.session("s") is None:
-        for event in await store.append(entry("s", created())):
-            say(f"ack {event.seq}")
     try:
-        for n in range(count):
-            text = "x" * 20_000
-            for event in await store.append(
-                entry("s", call(f"c{n}").model_copy(update={"args": {"text": text}}), run_id="r")
-            ):
+        say("open")
+        if await store.session("s") is None:
+            for event in await store.append(entry("s", created())):
                 say(f"ack {event.seq}")
-    except StoreError as error:
-        say(f"refused {error.reason}")
-        if error.reason == "StorageFull":
-            (event,) = await store.append(entry("s", RunFinished(status="failed"), run_id="r"))
-            say(f"ack {event.seq}")
-            say(f"read {len(await store.events('s', limit=1000))}")
-    await store.close()
+        try:
+            for n in range(count):
+                text = "x" * 20_000
+                for event in await store.append(
+                    entry("s", call(f"c{n}").model_copy(update={"args": {"text": text}}), run_id="r")
+                ):
+                    say(f"ack {event.seq}")
+        except StoreError as error:
+            say(f"refused {error.reason}")
+            if error.reason == "StorageFull":
+                (event,) = await store.append(entry("s", RunFinished(status="failed"), run_id="r"))
+                say(f"ack {event.seq}")
+                say(f"read {len(await store.events('s', limit=1000))}")
+    finally:
+        await store.close()  # its threads would keep the process
     say("closed")
 
 
