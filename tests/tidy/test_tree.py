@@ -102,11 +102,11 @@ def test_nothing_of_the_machine_that_it_was_made_on_is_in_the_tree() -> None:
     traces = re.compile(
         "|".join(
             [
-                "/" + "work/",
-                "/" + "root/",
+                r"(?<!\w)/" + "work/",
+                r"(?<!\w)/" + "root/",
                 r"/home/(?!user\b|you\b|me\b)[a-z]+/",
                 "index" + "-url",
-                r"\.internal" + r"\b(?!\()",
+                r"\.inter" + r"nal\b(?!\()",
                 "art" + "ifactory",
                 "proxy" + r"\.golang",
             ]
