@@ -51,7 +51,7 @@ export function reasonOf(error: unknown): string | undefined {
   return data?.reason;
 }
 
-type Install = (client: LanguageClient) => void;
+type Handle = (params: unknown) => void;
 export type Ask = (permission: Permission, token: CancellationToken) => Promise<PermissionAnswer>;
 
 /** Sees commands of code actions and lenses on their way to the daemon. */
@@ -62,7 +62,8 @@ export class Connection implements vscode.Disposable {
   readonly #clientId = randomUUID();
   readonly #changed = new vscode.EventEmitter<ConnectionState>();
   readonly #connected = new vscode.EventEmitter<void>();
-  readonly #installs: Install[] = [];
+  /** Method → who listens. A client takes one handler a method, so it is installed once and passes on. */
+  readonly #listeners = new Map<string, Handle[]>();
   #ask: Ask | undefined;
   #executeCommand: CommandMiddleware | undefined;
   #client: LanguageClient | undefined;
@@ -93,12 +94,14 @@ export class Connection implements vscode.Disposable {
   /** Asks the daemon. Raises NotConnected, or ResponseError with a sentence for people and `data.reason`. */
   async request<P, R>(type: RequestType<P, R, void>, params: P, token?: CancellationToken): Promise<R> {
     if (!this.#client || !this.isConnected) throw new NotConnected();
-    return this.#client.sendRequest<R>(type.method, params, token);
+    // An absent token must not be passed: it would count as a second, positional parameter.
+    return this.#client.sendRequest<R>(type.method, params, ...(token ? [token] : []));
   }
 
   /** Listens to a notice, over all reconnects. To be called before `start`. */
   onNotice<P>(type: NotificationType<P>, handle: (params: P) => void): void {
-    this.#installs.push((client) => client.onNotification(type, handle));
+    const known = this.#listeners.get(type.method) ?? [];
+    this.#listeners.set(type.method, [...known, handle as Handle]);
   }
 
   /** Who answers the daemon's permission requests. To be called before `start`. */
@@ -199,7 +202,11 @@ export class Connection implements vscode.Disposable {
     const run = { command: program, args: ["lsp"], options: { env: process.env } };
     client = new QuietClient("standfast", "Standfast", run, options);
     client.registerFeature(new Hello(this.#clientId));
-    for (const install of this.#installs) install(client);
+    for (const [method, handles] of this.#listeners) {
+      client.onNotification(method, (params: unknown) => {
+        for (const handle of handles) handle(params);
+      });
+    }
     client.onRequest(PermissionRequestRequest, (permission, token) => {
       if (!this.#ask) throw new Error("nobody is here to answer");
       return this.#ask(permission, token);

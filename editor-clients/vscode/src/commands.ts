@@ -215,7 +215,7 @@ async function offerInstall(ctx: Context, looked: string[]): Promise<void> {
   const choose = "Choose Program…";
   const again = "Try Again";
   const chosen = await vscode.window.showErrorMessage(
-    "The program `standfast` was not found; nothing is running and nothing was changed. Install it with Python 3.11 or later, or say where it is.",
+    "The program “standfast” was not found; nothing is running and nothing was changed. Install it with Python 3.11 or later, or say where it is.",
     copy,
     choose,
     again,

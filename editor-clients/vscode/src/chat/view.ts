@@ -38,7 +38,7 @@ function troubleOf(state: ConnectionState): View["trouble"] {
         action: "Try now",
       };
     case "missing":
-      return { text: "The program `standfast` is not installed, or not where it was looked for.", action: "Get help" };
+      return { text: "The program “standfast” is not installed, or not where it was looked for.", action: "Get help" };
     case "mismatch":
       return { text: state.message, action: "Get help" };
     case "failed":

@@ -107,6 +107,7 @@ function stateOf(item: CallItem, context: CardContext): { name: string; word: st
         icon: exit ? "warning" : "check",
       };
     case "error":
+      if (item.conflicts.length > 0) return conflictState(item);
       return { name: "error", word: exit ?? "failed", icon: "error" };
     case "denied":
       return { name: "denied", word: "denied", icon: "circle-slash" };
@@ -119,6 +120,12 @@ function stateOf(item: CallItem, context: CardContext): { name: string; word: st
         icon: "question",
       };
   }
+}
+
+/** A change that did not fit was not made: no failure of the program. */
+function conflictState(item: CallItem): { name: string; word: string; icon: string } {
+  const open = item.conflicts.some((conflict) => conflict.settledBy === undefined);
+  return open ? { name: "uncertain", word: "does not fit", icon: "git-merge" } : { name: "cancelled", word: "settled", icon: "check" };
 }
 
 function verdictNote(item: CallItem): HTMLElement | undefined {
@@ -143,7 +150,7 @@ function conflictNote(conflict: CallItem["conflicts"][number]): HTMLElement {
     "div",
     { class: `note ${conflict.settledBy ? "settled" : "open"}` },
     icon(conflict.settledBy ? "check" : "git-merge"),
-    h("span", {}, h("strong", {}, fileName(conflict.uri)), " ", say),
+    h("span", { class: "says" }, h("strong", {}, fileName(conflict.uri)), " ", say),
     h(
       "span",
       { class: "row" },

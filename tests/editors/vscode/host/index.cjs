@@ -1,0 +1,13 @@
+// Runs the tests of this folder with mocha inside VS Code's extension host. Named by `extensionTestsPath`.
+
+const { readdirSync } = require("node:fs");
+const { join } = require("node:path");
+const Mocha = require("mocha");
+
+exports.run = async () => {
+  const mocha = new Mocha({ ui: "bdd", reporter: "spec", timeout: 60_000, color: false, bail: true });
+  const names = readdirSync(__dirname).filter((name) => name.endsWith(".test.cjs"));
+  for (const name of names.sort()) mocha.addFile(join(__dirname, name));
+  const failures = await new Promise((done) => mocha.run(done));
+  if (failures > 0) throw new Error(`${failures} failed`);
+};
