@@ -131,6 +131,12 @@ async def test_sigterm_ends_it_in_order_although_a_client_is_connected(home: Pat
     assert not places(home).socket.exists()
 
 
+async def test_a_daemon_whose_state_directory_is_taken_away_ends_instead_of_living_beside_the_next(home: Path) -> None:
+    daemon = start_daemon(home)
+    (home / "state").rename(home / "elsewhere")
+    assert await daemon.exited() == 0
+
+
 def test_stop_reaches_exactly_the_running_daemon(home: Path) -> None:
     spawner = Spawner.of(environment(home))
     assert not spawner.stop()
@@ -192,6 +198,20 @@ def test_a_place_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> 
         Spawner.of(environment(tmp_path / "home")).reach()
     assert refused.value.reason in ("PlaceNotUsable", "PlaceNotPrivate")
     assert "STANDFAST_HOME" in refused.value.message
+
+
+@pytest.mark.parametrize("broken", ["aiosqlite", "pygls"])
+def test_a_daemon_with_a_broken_library_says_so_at_once_and_leaves_nothing_behind(
+    home: Path, tmp_path: Path, broken: str
+) -> None:
+    (tmp_path / f"{broken}.py").write_text("raise ImportError('broken installation')\n")
+    door = Spawner.of(environment(home, PYTHONPATH=str(tmp_path)))
+    with pytest.raises(StandfastError) as refused:
+        door.reach()
+    assert refused.value.reason == "DaemonNotStarted"
+    assert "broken installation" in places(home).log.with_suffix(".err").read_text()
+    assert not lock.held(places(home).lock)
+    assert not places(home).socket.exists()
 
 
 async def test_a_connection_that_says_nothing_sensible_harms_nobody(shared_daemon: RunningDaemon) -> None:

@@ -173,16 +173,16 @@ def export(ctx: typer.Context, session: str, directory: Path) -> int:
     return _run(session_commands.export(ctx.obj, session, directory.absolute()))
 
 
-@app.command("import", help="Take exported sessions in.")
+@app.command("import", help="Take sessions in: exported ones, or Codex', Claude Code's and pi's files, also a folder of them.")
 def import_(
     ctx: typer.Context,
     paths: list[Path],
     force: Annotated[bool, typer.Option("--force", help="Also a history that was damaged.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    from standfast.cli import session_commands
+    from standfast.cli import import_command
 
-    return _run(session_commands.import_(ctx.obj, [path.absolute() for path in paths], force=force, as_json=as_json))
+    return _run(import_command.import_(ctx.obj, [path.absolute() for path in paths], force=force, as_json=as_json))
 
 
 @app.command(help="Store the key of the model's service, readable by you only.")

@@ -7,16 +7,15 @@ import asyncio
 from rich.table import Table
 
 from standfast.cli import output
-from standfast.cli.client import Client, Json
+from standfast.cli.client import Json
 from standfast.cli.door import Door
+from standfast.cli.talk import talk, talk_over
 from standfast.errors import NotAvailable
 
 
 async def start(door: Door, *, as_json: bool) -> int:
     """Start it where needed; says which one runs."""
-    sock = await asyncio.to_thread(door.reach)
-    async with Client.over_socket(sock) as client:
-        await client.initialize(client_id="cli")
+    async with talk(door) as client:
         found = await client.request("standfast/daemon/status", {})
     if as_json:
         output.print_json(found)
@@ -58,8 +57,7 @@ async def _ask(door: Door) -> Json | None:
     sock = await asyncio.to_thread(door.connect)
     if sock is None:
         return None
-    async with Client.over_socket(sock) as client:
-        await client.initialize(client_id="cli")
+    async with talk_over(sock) as client:
         return await client.request("standfast/daemon/status", {})
 
 

@@ -7,7 +7,7 @@ import sys
 
 from standfast.cli import output
 from standfast.cli.door import Door
-from standfast.cli.session_commands import talk
+from standfast.cli.talk import talk
 from standfast.errors import StandfastError
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from standfast.cli import output
 from standfast.cli.client import Client, ConnectionLost, Json
 from standfast.cli.door import Door
-from standfast.cli.session_commands import talk
+from standfast.cli.talk import talk
 from standfast.cli.wording import call_words
 from standfast.errors import StandfastError
 

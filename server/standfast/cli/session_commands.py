@@ -1,10 +1,7 @@
-"""`standfast sessions`, `show`, `export` and `import`."""
+"""`standfast sessions`, `show` and `export`."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,17 +12,9 @@ from rich.table import Table
 from standfast.cli import output
 from standfast.cli.client import Client, Json
 from standfast.cli.door import Door
+from standfast.cli.talk import talk
 
 PAGE = 1000
-
-
-@contextlib.asynccontextmanager
-async def talk(door: Door) -> AsyncGenerator[Client]:
-    """A connection to the daemon (started where needed) that has shaken hands."""
-    sock = await asyncio.to_thread(door.reach)
-    async with Client.over_socket(sock) as client:
-        await client.initialize(client_id="cli")
-        yield client
 
 
 async def sessions(door: Door, *, archived: bool, as_json: bool) -> int:
@@ -68,19 +57,6 @@ async def export(door: Door, session_id: str, directory: Path) -> int:
     async with talk(door) as client:
         await client.request("standfast/session/export", {"sessionId": session_id, "directoryUri": directory.as_uri()})
     output.out.print(f"Written to {directory}.", markup=False)
-    return output.DONE
-
-
-async def import_(door: Door, paths: list[Path], *, force: bool, as_json: bool) -> int:
-    """Each path is an exported folder. Stops at the first that cannot be taken in."""
-    async with talk(door) as client:
-        for path in paths:
-            params: Json = {"uri": path.as_uri(), **({"force": True} if force else {})}
-            session = (await client.request("standfast/session/import", params))["session"]
-            if as_json:
-                output.print_json({"sessionId": session["sessionId"]})
-            else:
-                output.out.print(f"{path.name} is session {session['sessionId']}.", markup=False)
     return output.DONE
 
 

@@ -13,13 +13,14 @@ import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from standfast.daemon import harden, lock
 from standfast.daemon.listener import Listener, listen, refusal
-from standfast.daemon.spawn import Spawner, spawn_lock_path
+from standfast.daemon.spawn import Spawner, raw_log_path, spawn_lock_path
 from standfast.errors import StandfastError
 from standfast.places import Places, find_places, private_directory
 
@@ -49,9 +50,13 @@ def main(words: list[str]) -> int:
     except StandfastError as error:
         return report.failed(error)
     try:
-        return asyncio.run(_live(places, ours, report))
+        code = asyncio.run(_live(places, ours, report))
     except StandfastError as error:
-        return report.failed(error)
+        code = report.failed(error)
+    except Exception:  # noqa: BLE001 - the top of the process
+        code = report.crashed(places)
+    sys.stderr.flush()
+    os._exit(code)  # whatever thread is left must not keep a daemon that serves nobody
 
 
 @dataclass(slots=True)
@@ -67,6 +72,16 @@ class Report:
         sys.stderr.write(f"standfast: {error.message}\n")
         self._say(json.dumps({"reason": error.reason, "message": error.message}).encode())
         return 1
+
+    def crashed(self, places: Places) -> int:
+        """A defect of ours, or a library that cannot be loaded: all of it in the side log, one sentence for the person."""
+        traceback.print_exc()
+        where = raw_log_path(places)
+        return self.failed(
+            StandfastError(
+                "DaemonNotStarted", f"The daemon ended because of a defect. Your sessions are safe. See {where}."
+            )
+        )
 
     def _say(self, words: bytes) -> None:
         if self.fd is None:
@@ -160,15 +175,24 @@ class House:
         needed_at = loop.time()
         while True:
             await asyncio.sleep(min(TICK_S, max(0.05, parts.idle_exit_s / 4)))
-            if not self.lock.still_ours():
-                self._lock_again(parts)
-            if not self.listener.still_there():
-                parts.log.warning("socket_was_removed", path=str(self.places.socket))
-                door.replace()
-            if self.clients or parts.busy():
-                needed_at = loop.time()
-            elif loop.time() - needed_at >= parts.idle_exit_s:
-                self._leave_if_idle(door)
+            try:
+                self._keep_in_place(door)
+                if self.clients or parts.busy():
+                    needed_at = loop.time()
+                elif loop.time() - needed_at >= parts.idle_exit_s:
+                    self._leave_if_idle(door)
+            except (
+                StandfastError
+            ) as error:  # the state directory is gone: without a lock there may soon be a second daemon
+                parts.log.error("place_lost", why=error.message)
+                self._over.set()
+
+    def _keep_in_place(self, door: Door) -> None:
+        if not self.lock.still_ours():
+            self._lock_again(door.parts)
+        if not self.listener.still_there():
+            door.parts.log.warning("socket_was_removed", path=str(self.places.socket))
+            door.replace()
 
     def _lock_again(self, parts: Daemon) -> None:
         """The lock's file was deleted: make it anew. If another daemon was quicker, this one ends (never two on a store)."""
