@@ -9,6 +9,7 @@ from pathlib import Path
 from standfast.clock import Clock, Ids
 from standfast.editor.buffers import OpenBuffers
 from standfast.editor.clients import Clients
+from standfast.editor.lsp_server import prepare
 from standfast.editor.publisher import Feed, Publisher
 from standfast.session.sessions import Sessions
 
@@ -60,4 +61,5 @@ class Core:
     publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
+        prepare(self.version)
         self.publisher = Publisher(self.sessions, self.feed, self.clients, self.transcripts)

@@ -62,7 +62,7 @@ def encode_lsp(value: Any) -> bytes:
 
 def _by_name(params: Any) -> Any:
     if isinstance(params, list):
-        errors = [{"loc": [], "msg": "give them by name, as an object"}]
+        errors: list[dict[str, Any]] = [{"loc": [], "msg": "give them by name, as an object"}]
         raise WireFault(INVALID_PARAMS, "Params are given by name, as an object.", {"errors": errors})
     return params
 

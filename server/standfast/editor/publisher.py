@@ -219,11 +219,8 @@ class Publisher:
         return [
             client
             for client in self._clients
-            if client.ready
-            and (
-                view.row.session_id in client.attachments
-                or any(uris.within(workspace, f) or uris.within(f, workspace) for f in client.folders)
-            )
+            if view.row.session_id in client.attachments
+            or (client.ready and any(uris.within(workspace, f) or uris.within(f, workspace) for f in client.folders))
         ]
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

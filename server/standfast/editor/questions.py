@@ -54,7 +54,7 @@ class Questions:
         for key in [key for key in self._asking if key[0] == call_id]:
             self._asking.pop(key)[1].cancel()
         for client in self._clients:
-            if client.ours and client.ready:
+            if client.ours:
                 client.notify("standfast/permission/resolved", notice)
 
     def left(self, client: Client) -> None:
