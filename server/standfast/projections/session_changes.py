@@ -105,7 +105,25 @@ def user_message(event: Recorded, fact: UserMessage, _: State) -> list[Change]:
     row = _message(event, fact, event.run_id or "", "sent", 0)
     sent = {"state": "sent", "position": 0, "seq": event.seq, "text": row["text"]}
     where = {"message_id": fact.message_id, "session_id": event.session_id, "seq": 0}
-    return [Update("messages", where, sent), Insert("messages", row)]
+    untitled = {"session_id": event.session_id, "title": ""}
+    return [
+        Update("messages", where, sent),
+        Insert("messages", row),
+        Update("sessions", untitled, {"title": title_of(row["text"])}),
+    ]
+
+
+TITLE_MAX = 60
+"""Characters of a title that nobody chose."""
+
+
+def title_of(text: str) -> str:
+    """The first words of the first message: a title without a model call (issue F.5)."""
+    line = " ".join(next((line for line in text.splitlines() if line.strip()), "").split())
+    if len(line) <= TITLE_MAX:
+        return line
+    words = line[:TITLE_MAX].rsplit(" ", 1)
+    return (words[0] if len(words[0]) > TITLE_MAX // 2 else line[:TITLE_MAX]) + "…"
 
 
 def _message(

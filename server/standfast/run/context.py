@@ -60,15 +60,19 @@ class _Call:
     resolution: RecoveryResolved | None = None
     answered: bool = False
     """Its tool_result stands in a frozen message."""
+    in_words: bool = False
+    """Its tool is not among those of the request (another agent's, an earlier release's): told as text."""
 
 
 class Context:
     """The fold. `add` events in order, then `messages()`; it can go on with further events afterwards.
 
-    `summary` tells what came before (R6.2): then only events after its `through_seq` are added.
+    `summary` tells what came before (R6.2): then only events after its `through_seq` are added. `tools`: names of those that
+    requests offer (None: not known); the API refuses a tool_use of another.
     """
 
-    def __init__(self, summary: str | None = None) -> None:
+    def __init__(self, summary: str | None = None, tools: frozenset[str] | None = None) -> None:
+        self._tools = tools
         self._messages: list[Message] = []
         self._text: list[str] = [] if summary is None else [told.summary(summary)]
         self._news: list[str] = []
@@ -127,6 +131,8 @@ class Context:
                 return block if block.get("data") else None
             case "tool_use":
                 call = self._new_use(block)
+                if call.in_words:
+                    return {"type": "text", "text": told.call_in_words(call.tool, block.get("input") or {})}
                 return {"type": "tool_use", "id": call.use_id, "name": block["name"], "input": block.get("input") or {}}
             case _:
                 return None
@@ -141,6 +147,7 @@ class Context:
             use_id = f"{base[:56]}_r{n}"
         self._ids.add(use_id)
         call = _Call(use_id, provider_id, str(block["name"]))
+        call.in_words = self._tools is not None and call.tool not in self._tools
         self._open.append(call)
         return call
 
@@ -214,9 +221,11 @@ class Context:
 
     def _freeze_into(self, messages: list[Message]) -> None:
         """Append (or extend) the user message that answers what is open and says what is new."""
-        blocks: list[Block] = [
-            told.result_block(c.use_id, c.result, c.recovery, c.resolution, started=c.started) for c in self._open
+        answers = [
+            (c, told.result_block(c.use_id, c.result, c.recovery, c.resolution, started=c.started)) for c in self._open
         ]
+        blocks: list[Block] = [block for call, block in answers if not call.in_words]
+        blocks += [told.result_in_words(call.tool, block) for call, block in answers if call.in_words]
         if self._news:
             blocks.append({"type": "text", "text": told.recovery_block(self._news)})
         blocks.extend({"type": "text", "text": text} for text in self._text)

@@ -78,7 +78,9 @@ async def _record(run: Runtime, reply: Completed, seconds: float) -> list[ToolCa
     """
     calls = [_proposed(run, call) for call in reply.calls]
     cut = [_proposed(run, call) for call in reply.cut]
-    message = AssistantMessage(blocks=reply.blocks, stop_reason=reply.stop_reason, usage=reply.usage)
+    message = AssistantMessage(
+        blocks=reply.blocks, stop_reason=reply.stop_reason, usage=reply.usage, model=run.model_name
+    )
     refused = [
         ToolResult(call_id=call.call_id, status="error", content=INCOMPLETE, reason="incomplete") for call in cut
     ]

@@ -66,6 +66,17 @@ def result_block(
     return {"type": "tool_result", "tool_use_id": use_id, "content": [{"type": "text", "text": text}], "is_error": True}
 
 
+def call_in_words(tool: str, args: dict[str, Any]) -> str:
+    """A call of a tool that is not offered (any more), as the model's own words."""
+    return f"(I called the tool {tool} with {json.dumps(args, ensure_ascii=False)})"
+
+
+def result_in_words(tool: str, block: dict[str, Any]) -> dict[str, Any]:
+    """The answer to such a call: the same words as in its tool_result, in a text block."""
+    text = "\n".join(part["text"] for part in block["content"])
+    return {"type": "text", "text": f"<result_of_{tool}>\n{text}\n</result_of_{tool}>"}
+
+
 def verdict_line(
     tool: str, use_id: str, args: dict[str, Any], recovery: ToolRecovery | None, resolution: RecoveryResolved | None
 ) -> str:

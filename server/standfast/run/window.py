@@ -92,7 +92,9 @@ async def summarise(run: Runtime, context: Context) -> None:
             if isinstance(item, Completed):
                 text = "\n".join(block["text"] for block in item.blocks if block["type"] == "text")
                 checkpoint = summary.checkpoint(text, known)
-                await run.emit(SummaryCreated(through_seq=through, text=checkpoint, usage=item.usage))
+                await run.emit(
+                    SummaryCreated(through_seq=through, text=checkpoint, usage=item.usage, model=run.model_name)
+                )
                 return
     raise ModelError(
         "StreamBroken", "The checkpoint did not come whole. The one before stays in force; try again.", retry=True

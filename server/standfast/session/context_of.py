@@ -12,11 +12,12 @@ PAGE = 1000
 class ContextReader:
     """Reads only what came since its last look. A new summary starts the fold anew from there (R6.2)."""
 
-    def __init__(self, store: Store, session_id: str) -> None:
+    def __init__(self, store: Store, session_id: str, tools: frozenset[str]) -> None:
         self._store = store
         self._session_id = session_id
         self._summary_seq = -1
-        self._context = Context()
+        self._tools = tools
+        self._context = Context(tools=tools)
 
     async def read(self) -> Context:
         row = await self._store.session(self._session_id)
@@ -35,9 +36,9 @@ class ContextReader:
 
     async def _begin(self, summary_seq: int) -> Context:
         if summary_seq == 0:
-            return Context()
+            return Context(tools=self._tools)
         [event] = await self._store.events(self._session_id, after_seq=summary_seq - 1, limit=1)
         assert isinstance(event.fact, SummaryCreated)
-        context = Context(event.fact.text)
+        context = Context(event.fact.text, self._tools)
         context.last_seq = event.fact.through_seq
         return context

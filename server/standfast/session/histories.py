@@ -5,11 +5,14 @@ A copy and an import begin with nothing open and nothing running; each is there 
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from standfast.errors import Busy, StandfastError
 from standfast.projections.rows import SessionRow
 from standfast.session import recovery
+from standfast.session.foreign_intake import take_in_file
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
 from standfast.session.workspace import to_path
@@ -48,14 +51,19 @@ async def export(parts: Parts, row: SessionRow, directory_uri: str) -> None:
 
 
 async def take_in(parts: Parts, uri: str, *, force: bool) -> str:
-    """Our own export, by its folder. Returns the session's id. Raises ImportFailed, HistoryDamaged."""
-    taken = await import_session(parts.store, to_path(uri), parts.ids, force=force)
-    for sentence in taken.skipped:
-        log.warning("import left out", session_id=taken.session_id, what=sentence)
-    if taken.added:
-        await end_what_was_running(parts, taken.session_id)
-        await announce(parts, taken.session_id)
-    return taken.session_id
+    """Our own export by its folder, or another agent's file. Returns the session's id. Raises ImportFailed, HistoryDamaged."""
+    path = to_path(uri)
+    if await asyncio.to_thread(path.is_file) and path.name != "events.jsonl":
+        session_id, added = await take_in_file(parts, path)
+    else:
+        taken = await import_session(parts.store, path.parent if path.is_file() else path, parts.ids, force=force)
+        session_id, added = taken.session_id, taken.added > 0
+        for sentence in taken.skipped:
+            log.warning("import left out", session_id=session_id, what=sentence)
+    if added:
+        await end_what_was_running(parts, session_id)
+        await announce(parts, session_id)
+    return session_id
 
 
 async def end_what_was_running(parts: Parts, session_id: str) -> None:

@@ -305,7 +305,7 @@ class Sessions:
             await self._store.calls(session_id=session_id, recovery=True),
             await self._store.conflicts(session_id=session_id),
             await self.open_permissions(session_id),
-            self._damaged.get(session_id),
+            await self._damage(session_id),
         )
 
     async def recovery(self, session_id: str) -> Recovery | None:
@@ -459,7 +459,7 @@ class Sessions:
     async def _compare(self, row: SessionRow, after_seq: int | None, after_hash: str | None) -> Damage | None:
         """Whether the history that a client remembers is the one that is here (I2, ATK-54)."""
         if after_seq is None or after_seq == 0:
-            return self._damaged.get(row.session_id)
+            return await self._damage(row.session_id)
         found = await self._store.event_hash(row.session_id, after_seq)
         if found is None:
             self._damaged[row.session_id] = Damage(
@@ -469,7 +469,11 @@ class Sessions:
             self._damaged[row.session_id] = Damage(
                 after_seq, f"Event {after_seq} is not the one that was seen before: the history was altered."
             )
-        return self._damaged.get(row.session_id)
+        return await self._damage(row.session_id)
+
+    async def _damage(self, session_id: str) -> Damage | None:
+        """What is known to be wrong with a history: found by a client's memory, or when it was taken in."""
+        return self._damaged.get(session_id) or await self._store.noted_damage(session_id)
 
     async def _identity(self, workspace_uri: str) -> dict[str, Any]:
         folder = self._folder(workspace_uri)

@@ -31,7 +31,7 @@ from standfast.session.binding import require
 from standfast.session.live import Live
 from standfast.session.parts import Parts
 from standfast.session.tooling import started_call, tool_context
-from standfast.session.verification import verify_session
+from standfast.session.verification import is_foreign, verify_session
 from standfast.session.views import Undone
 from standfast.tools.base import Outcome, Settlement
 
@@ -59,6 +59,10 @@ async def resolve_call(parts: Parts, live: Live, session: SessionRow, call: Call
 
 async def _settle(parts: Parts, live: Live, session: SessionRow, call: CallRow, action: str) -> None:
     tool = parts.tools.get(call.tool)
+    if is_foreign(call):
+        raise NotAvailable(
+            "ActionNotAvailable", f"Another agent made this call; `{action}` is not possible here. Keep or dismiss it."
+        )
     if tool is None:
         raise NotAvailable("ActionNotAvailable", f"The tool {call.tool} is not there any more. Nothing was changed.")
     async with live.checking:

@@ -43,7 +43,7 @@ class Folders:
 def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow, run_id: str | None) -> Runtime:
     """A run's runtime. What the person may change during a run (mode, allowances, folder) is read anew at each use."""
     session_id = session.session_id
-    reader = ContextReader(parts.store, session_id)
+    reader = ContextReader(parts.store, session_id, frozenset(tool.name for tool in parts.offered))
 
     async def now() -> SessionRow:
         return await parts.store.session(session_id) or session

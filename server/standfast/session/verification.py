@@ -13,6 +13,7 @@ import structlog
 from standfast.errors import StandfastError
 from standfast.events.types import SETTLED
 from standfast.failpoints import hit
+from standfast.foreign.retell import FOREIGN
 from standfast.projections.rows import CallRow, SessionRow
 from standfast.run.carry_out import verdict_facts
 from standfast.session.live import Live
@@ -27,10 +28,15 @@ async def verify_session(parts: Parts, live: Live, row: SessionRow, *, only: str
     """Verify the session's uncertain calls that are not settled; `only` one of them."""
     async with live.checking:
         for call in await parts.store.calls(session_id=row.session_id, recovery=True):
-            if only is not None and call.call_id != only:
+            if (only is not None and call.call_id != only) or is_foreign(call):
                 continue
             if call.state != "done" and call.verdict not in SETTLED and not _settled_by_person(call):
                 await _verify(parts, live, row, call)
+
+
+def is_foreign(call: CallRow) -> bool:
+    """Another agent's call, taken in with its history: nobody here knows how to look."""
+    return bool(call.intents) and call.intents[0].get("kind") == FOREIGN
 
 
 def _settled_by_person(call: CallRow) -> bool:

@@ -90,6 +90,10 @@ class Store(Protocol):
         """Check the whole chain of one session (slow: doctor and export)."""
         ...
 
+    async def noted_damage(self, session_id: str) -> Damage | None:
+        """What was found wrong with a history when it was taken in; quick."""
+        ...
+
     async def run(self, run_id: str) -> RunRow | None: ...
 
     async def runs(

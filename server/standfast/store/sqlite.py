@@ -226,11 +226,14 @@ class SqliteStore:
 
     async def damage(self, session_id: str) -> Damage | None:
         """Checked page by page, so that other reads and the loop go on meanwhile."""
-        found = await self._read(lambda c: chain.recorded_damage(c, session_id))
+        found = await self.noted_damage(session_id)
         link: chain.Link | None = chain.Link(0, session_id)
         while link is not None and found is None:
             link, found = await self._read(partial(chain.check_page, session_id=session_id, link=link))
         return found
+
+    async def noted_damage(self, session_id: str) -> Damage | None:
+        return await self._read(lambda c: chain.recorded_damage(c, session_id))
 
     async def run(self, run_id: str) -> RunRow | None:
         return await self._read(lambda c: queries.one(c, RUNS, "run_id = ?", run_id))
