@@ -220,7 +220,8 @@ def test_an_orphan_in_the_middle_is_answered_where_it_stands() -> None:
 def test_a_result_stored_twice_is_told_once_and_the_first_one_wins() -> None:
     facts: list[Fact] = [
         started(), user("fix it"), ASK, said(use("c1")), call("k1", "c1"), ToolStarted(call_id="k1"),
-        ToolResult(call_id="k1", status="ok", content="3 passed"), ToolResult(call_id="k1", status="ok", content="4 passed"), ASK, said("done"),
+        ToolResult(call_id="k1", status="ok", content="3 passed"), ToolResult(call_id="k1", status="ok", content="4 passed"),
+        ASK, said("done"),
     ]  # fmt: skip
     told = [block for message in request_of(facts) for block in message["content"] if block["type"] == "tool_result"]
     assert [block["content"][0]["text"] for block in told] == ["3 passed"]

@@ -1,4 +1,4 @@
-"""What happens after a crash, and what does not: nothing runs by itself, everything the person wrote is there (R5, R7, design.md "Going on")."""
+"""After a crash nothing runs by itself, and everything the person wrote is there (R5, R7, design.md "Going on")."""
 
 from __future__ import annotations
 
