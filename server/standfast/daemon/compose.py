@@ -112,6 +112,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             model=model,
             model_name=settings.model.model,
             max_tokens=settings.model.max_tokens,
+            retry_base_ms=settings.run.retry_base_ms,
             window=settings.model.window,
             tools={tool.name: tool for tool in (*offered, *registry.internal())},
             offered=offered,

@@ -28,7 +28,7 @@ async def attempt(run: Runtime, request: base.ModelRequest) -> base.Completed:
             return await _once(run, request, number)
         except base.ModelError as error:
             elapsed_ms = int((run.clock.monotonic() - begun) * 1000)
-            wait_ms = delay_ms(number, error, run.random, elapsed_ms=elapsed_ms)
+            wait_ms = delay_ms(number, error, run.random, elapsed_ms=elapsed_ms, base_ms=run.retry_base_ms)
             await run.emit(
                 ModelErrorHappened(attempt=number, reason=error.reason, message=error.message, retry_after_ms=wait_ms)
             )

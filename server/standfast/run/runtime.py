@@ -72,3 +72,5 @@ class Runtime:
     sleep: Callable[[float], Awaitable[None]]
     random: Callable[[], float]
     """0 ≤ x < 1, for the jitter of retries."""
+    retry_base_ms: int = 500
+    """The first pause before another try; it doubles from there."""

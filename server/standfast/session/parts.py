@@ -42,6 +42,8 @@ class Parts:
     sandbox: str = "none"
     goal_pause_s: float = 2.0
     """Between a turn that a goal started and the next."""
+    retry_base_ms: int = 500
+    """The first pause before the model is asked again."""
     wait: Callable[[StartedCall, ToolContext], Awaitable[Verification]] | None = None
     """Wait for the end of a command that still runs (supplied by `process/`'s owner, R8.2)."""
     list_files: Callable[[Path, str, int], Awaitable[list[str]]] | None = None
