@@ -11,7 +11,7 @@ consecutive requests is stable (prompt cache) and the model is never told two st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Any
@@ -20,6 +20,7 @@ from standfast.events.types import (
     AssistantMessage,
     ConflictResolved,
     Fact,
+    GoalUpdated,
     ModelRequest,
     RecoveryResolved,
     RunFinished,
@@ -37,7 +38,7 @@ Message = dict[str, Any]
 
 TYPES = (
     "user_message", "assistant_message", "model_request", "run_started", "run_finished", "tool_call", "tool_started",
-    "tool_result", "tool_recovery", "recovery_resolved", "conflict_resolved",
+    "tool_result", "tool_recovery", "recovery_resolved", "conflict_resolved", "goal_updated",
 )  # fmt: skip
 """The events that matter here; streamed chunks and output need not be read."""
 
@@ -83,6 +84,9 @@ class Context:
         self._ids: set[str] = set()
         self._last_failure: RunFinished | None = None
         self._requested = False
+        self._goal: tuple[Any, ...] | None = None
+        self._turns: list[tuple[int, int]] = []
+        """Where a run began with nothing left open: (seq before it, number of messages before it)."""
         self.last_seq = 0
 
     def add(self, fact: Fact, seq: int = 0) -> None:
@@ -95,6 +99,13 @@ class Context:
         frozen = list(self._messages)
         self._freeze_into(frozen)
         return frozen
+
+    def before_tail(self, fits: Callable[[list[Message]], bool]) -> tuple[int, list[Message]]:
+        """What a checkpoint is made of: (seq up to which, the messages up to there). The newest whole runs that fit stay out of it."""
+        for seq, count in self._turns:
+            if count and fits(self._messages[count:]):
+                return seq, self._messages[:count]
+        return self.last_seq, self.messages()
 
     # -- cases ----------------------------------------------------------------------------------------------------
 
@@ -201,12 +212,23 @@ class Context:
             self._news.append(line)
 
     @_take.register
+    def _goal_updated(self, fact: GoalUpdated) -> None:
+        """A goal that the person set, changed, paused or took away is told once; what it has used is not."""
+        goal = fact.goal
+        now = None if goal is None else (goal.get("objective"), goal.get("status"), goal.get("tokenBudget"))
+        if now != self._goal:
+            self._goal = now
+            self._text.append(told.goal(goal))
+
+    @_take.register
     def _run_finished(self, fact: RunFinished) -> None:
         self._last_failure = fact if fact.status != "succeeded" else None
 
     @_take.register
     def _run_started(self, fact: RunStarted) -> None:
         """The end of the run before is news, if it was not a good one; `<recovery>` is told once, here."""
+        if not (self._open or self._news or self._text or self._last_failure):
+            self._turns.append((self.last_seq - 1, len(self._messages)))
         if self._last_failure is not None:
             self._news[:0] = told.run_end(self._last_failure, _uncertain(self._open))
             self._last_failure = None

@@ -11,6 +11,7 @@ from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.model.base import Model
 from standfast.run.context import Context
 from standfast.run.goal import Goal
+from standfast.run.notes import Notes
 from standfast.run.summary import Known
 from standfast.tools.base import Tool, ToolContext
 
@@ -66,6 +67,8 @@ class Runtime:
     """Record the question (with its blobs) and wait for the person's answer, over editors coming and going."""
     goal: Callable[[], Awaitable[Goal | None]]
     known: Callable[[], Awaitable[Known]]
+    notes: Callable[[], Awaitable[Notes]]
+    """What the project says to agents; nothing where the folder is not trusted."""
     """What the log knows of files, uncertain calls and decisions, for a checkpoint."""
     superseded: Callable[[Sequence[str]], Awaitable[list[Fact]]]
     """Conflicts on these uris that a successful write supersedes, as facts."""

@@ -26,8 +26,9 @@ ASK = "Write the checkpoint now, with exactly these headings, each on its own li
 CHARACTERS_PER_TOKEN = 3
 """Fewer than is usual, so that an estimate errs to the safe side (code and JSON run at about 3.2)."""
 NOT_GIVEN = "(nothing)"
-SHOWN_MAX = 40
-"""Lines of each kind of fact that a checkpoint carries."""
+SHOWN_MAX = 6_000
+"""Characters of each kind of fact that a checkpoint carries."""
+MESSAGE_MAX = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Known:
     files: Sequence[str] = ()
     uncertain: Sequence[str] = ()
     decisions: Sequence[str] = ()
+    plan: Sequence[str] = ()
+    goal: str = ""
     last_message: str = ""
 
 
@@ -89,10 +92,34 @@ def checkpoint(reply: str, known: Known) -> str:
         ("What the person decided (from the log)", known.decisions),
     ):
         if lines:
-            parts.append(f"## {heading}\n" + "\n".join(f"- {line}" for line in lines[-SHOWN_MAX:]))
+            parts.append(f"## {heading}\n" + "\n".join(_shown(lines)))
+    if known.goal:
+        parts.append(f"## The session's goal (from the log)\n{known.goal}")
+    if known.plan:
+        parts.append("## The plan (from the log)\n" + "\n".join(f"- {line}" for line in known.plan))
     if known.last_message:
-        parts.append(f"## The person's latest message, word for word\n{known.last_message}")
+        parts.append(f"## The person's latest message, word for word\n{clip(known.last_message, MESSAGE_MAX)}")
     return "\n\n".join(parts)
+
+
+def _shown(lines: Sequence[str]) -> list[str]:
+    """Lines, each once, the oldest and the newest where there is no room for all: what was decided first holds to the end."""
+    once = [f"- {line}" for line in dict.fromkeys(lines)]
+    half = SHOWN_MAX // 2
+    oldest, newest = _fitting(once, half), _fitting(once[::-1], half)[::-1]
+    if len(oldest) + len(newest) >= len(once):
+        return once
+    return [*oldest, f"- … and {len(once) - len(oldest) - len(newest)} more between", *newest]
+
+
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line)
+        if room < 0 and kept:
+            break
+        kept.append(clip(line, 1_000))
+    return kept
 
 
 def _fields(reply: str) -> dict[str, str]:

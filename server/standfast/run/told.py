@@ -7,7 +7,7 @@ request built again after a restart is the same to the byte.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from standfast.events.types import (
@@ -153,6 +153,15 @@ def recovery_block(news: Sequence[str]) -> str:
         f"- {line}".replace("<recovery", "&lt;recovery").replace("</recovery", "&lt;/recovery") for line in news
     )
     return f"<recovery>\n{lines}\n</recovery>"
+
+
+def goal(value: Mapping[str, Any] | None) -> str:
+    """The session's goal as it is now, where it changed."""
+    if value is None:
+        return "<goal>\nThe person took the session's goal away.\n</goal>"
+    budget = value.get("tokenBudget")
+    limit = f" Its budget is {budget} tokens." if budget is not None else ""
+    return f"<goal>\n{value.get('objective')}\nIt is {value.get('status')}.{limit}\n</goal>"
 
 
 def summary(text: str) -> str:

@@ -13,11 +13,13 @@ from standfast.model.base import Completed, ModelError, ModelRequest
 from standfast.run import goal, summary
 from standfast.run.attempt import attempt
 from standfast.run.context import Context
-from standfast.run.prompt import SYSTEM, tool_definitions
+from standfast.run.prompt import system, tool_definitions
 from standfast.run.runtime import Runtime
 
 FULL = 0.85
 """Share of the window from which on a checkpoint is made first."""
+TAIL = 0.2
+"""Share of the window that the newest turns, which stay word for word behind a checkpoint, may have."""
 
 
 class Window:
@@ -25,7 +27,8 @@ class Window:
 
     def __init__(self, run: Runtime) -> None:
         self._run = run
-        self._fixed = summary.estimate([SYSTEM, tool_definitions(run.offered)])
+        self._tools = tool_definitions(run.offered)
+        self._system = ""
         self._counted: tuple[int, int] | None = None
         """(tokens of the last request and its reply, characters of its messages)"""
 
@@ -44,6 +47,8 @@ class Window:
         return reply
 
     async def _request(self) -> ModelRequest:
+        if not self._system:
+            self._system = system(await self._run.notes())
         context = await self._run.context()
         request = self._made(context)
         if self._tokens(request) + self._run.max_tokens > self._run.window * FULL and len(request.messages) > 1:
@@ -56,13 +61,13 @@ class Window:
     def _made(self, context: Context) -> ModelRequest:
         run = self._run
         return ModelRequest(
-            model=run.model_name, system=SYSTEM, messages=context.messages(), tools=tool_definitions(run.offered),
+            model=run.model_name, system=self._system, messages=context.messages(), tools=self._tools,
             max_tokens=run.max_tokens,
         )  # fmt: skip
 
     def _tokens(self, request: ModelRequest) -> int:
         if self._counted is None:
-            return self._fixed + summary.estimate(request.messages)
+            return summary.estimate([self._system, self._tools]) + summary.estimate(request.messages)
         tokens, length = self._counted
         return tokens + max(0, _length(request) - length) // summary.CHARACTERS_PER_TOKEN
 
@@ -79,12 +84,12 @@ class Window:
 
 
 async def summarise(run: Runtime, context: Context) -> None:
-    """Make a checkpoint of everything so far and store it. A failure or a crash in the middle leaves the one before in force.
+    """Make a checkpoint of all but the newest turns, and store it. A failure or a crash in the middle leaves the one before in force.
 
     Raises ModelError. Costs one call; the log itself loses nothing.
     """
-    request = summary.request(run.model_name, context.messages(), run.window, min(run.max_tokens, run.window // 4))
-    through = context.last_seq
+    through, messages = context.before_tail(lambda tail: summary.estimate(tail) <= run.window * TAIL)
+    request = summary.request(run.model_name, messages, run.window, min(run.max_tokens, run.window // 4))
     known = await run.known()
     hit("in_summary")
     async with aclosing(run.model.stream(request)) as items:
@@ -92,9 +97,11 @@ async def summarise(run: Runtime, context: Context) -> None:
             if isinstance(item, Completed):
                 text = "\n".join(block["text"] for block in item.blocks if block["type"] == "text")
                 checkpoint = summary.checkpoint(text, known)
+                hit("in_summary")
                 await run.emit(
                     SummaryCreated(through_seq=through, text=checkpoint, usage=item.usage, model=run.model_name)
                 )
+                hit("in_summary")
                 return
     raise ModelError(
         "StreamBroken", "The checkpoint did not come whole. The one before stays in force; try again.", retry=True

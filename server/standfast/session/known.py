@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from standfast.projections.rows import CallRow, ConflictRow
 from standfast.run.summary import Known
 from standfast.store.base import Store
-
-DECISIONS_MAX = 200
 
 
 async def known(store: Store, session_id: str) -> Known:
@@ -16,12 +17,23 @@ async def known(store: Store, session_id: str) -> Known:
     decided = await store.calls(session_id=session_id, decided=True)
     conflicts = await store.conflicts(session_id=session_id, open_only=False)
     messages = await store.messages(session_id=session_id, state="sent", limit=1)
+    row = await store.session(session_id)
+    plan = row.plan if row is not None else None
+    goal = row.goal if row is not None else None
     return Known(
+        plan=plan_lines(plan) if plan else (),
+        goal=f"{goal['objective']} ({goal['status']})" if goal else "",
         files=[f"{path}: {file.version or 'no such file'}" for path, file in sorted(seen.items())],
         uncertain=[uncertain_line(call) for call in calls],
         decisions=[decision_line(call) for call in decided] + [conflict_line(row) for row in conflicts if row.action],
         last_message=messages[0].text if messages else "",
     )
+
+
+def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Pure: the goal of the plan, then each step with its status."""
+    steps = [f"{step['text']}: {step['status']}" for step in plan["steps"]]
+    return [plan["goal"], *steps] if plan.get("goal") else steps
 
 
 def uncertain_line(call: CallRow) -> str:

@@ -9,6 +9,7 @@ from random import random
 from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.projections.rows import SessionRow
 from standfast.run.goal import Goal
+from standfast.run.notes import Notes
 from standfast.run.runtime import Answer, Runtime, Standing
 from standfast.run.summary import Known
 from standfast.session import permissions
@@ -16,9 +17,11 @@ from standfast.session.binding import require
 from standfast.session.context_of import ContextReader
 from standfast.session.known import known
 from standfast.session.live import Live
+from standfast.session.notes import read_notes
 from standfast.session.parts import Parts
 from standfast.session.superseding import superseded
 from standfast.session.tooling import LiveOutput, tool_context
+from standfast.session.workspace import to_path
 from standfast.tools.base import ToolContext
 
 
@@ -66,6 +69,12 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
         return await permissions.ask(live, emit, question, blobs)
 
     async def goal() -> Goal | None:
+    async def notes() -> Notes:
+        row = await now()
+        if row.workspace_uri in folders.untrusted or not await parts.store.trusted(row.workspace_uri):
+            return Notes()
+        return await asyncio.to_thread(read_notes, to_path(row.workspace_uri))
+
         return (await now()).goal
 
     async def log_knows() -> Known:
@@ -77,7 +86,7 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     return Runtime(
         session_id=session_id, run_id=run_id or "", model=parts.model, model_name=session.model or parts.model_name,
         max_tokens=parts.max_tokens, window=parts.window, tools=parts.tools, offered=parts.offered,
-        clock=parts.clock, ids=parts.ids, goal=goal, known=log_knows,
+        clock=parts.clock, ids=parts.ids, notes=notes, goal=goal, known=log_knows,
         emit=emit, context=reader.read, tool_context=place, standing=standing, ask=ask, superseded=supersede,
         sleep=asyncio.sleep, random=random, retry_base_ms=parts.retry_base_ms,
     )  # fmt: skip
