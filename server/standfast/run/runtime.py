@@ -65,10 +65,10 @@ class Runtime:
     standing: Callable[[], Awaitable[Standing]]
     ask: Callable[[PermissionRequested, Mapping[str, bytes]], Awaitable[Answer]]
     """Record the question (with its blobs) and wait for the person's answer, over editors coming and going."""
-    goal: Callable[[], Awaitable[Goal | None]]
-    known: Callable[[], Awaitable[Known]]
     notes: Callable[[], Awaitable[Notes]]
     """What the project says to agents; nothing where the folder is not trusted."""
+    goal: Callable[[], Awaitable[Goal | None]]
+    known: Callable[[], Awaitable[Known]]
     """What the log knows of files, uncertain calls and decisions, for a checkpoint."""
     superseded: Callable[[Sequence[str]], Awaitable[list[Fact]]]
     """Conflicts on these uris that a successful write supersedes, as facts."""

@@ -68,13 +68,13 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     async def ask(question: PermissionRequested, blobs: Mapping[str, bytes]) -> Answer:
         return await permissions.ask(live, emit, question, blobs)
 
-    async def goal() -> Goal | None:
     async def notes() -> Notes:
         row = await now()
         if row.workspace_uri in folders.untrusted or not await parts.store.trusted(row.workspace_uri):
             return Notes()
         return await asyncio.to_thread(read_notes, to_path(row.workspace_uri))
 
+    async def goal() -> Goal | None:
         return (await now()).goal
 
     async def log_knows() -> Known:
