@@ -2,6 +2,7 @@
 
     FAILPOINTS="after_append=kill@3;before_append=error@1:ENOSPC" standfast daemon start
 
+`kill` dies, `stop` waits for SIGCONT (so that a test can act in that very moment), `error` fails as a disk does.
 A syscall sweep cannot name the boundary between append, publish and effect; these can. The environment is read once, at
 import. Owns the places' behaviour only; each place is a `hit("name")` where it belongs.
 """
@@ -17,22 +18,24 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class _Point:
     error: int | None
-    """The errno to raise; None: die by SIGKILL."""
+    """The errno to raise; None: `signal` to this process."""
+    signal: signal.Signals
     at: int
     """Which hit acts, from 1."""
     seen: int = 0
 
 
 def parse(text: str) -> dict[str, _Point]:
-    """`name=kill[@N]` and `name=error[@N]:ERRNO`, joined by semicolons. Raises ValueError: a misspelt point must not pass."""
+    """`name=kill[@N]`, `name=stop[@N]`, `name=error[@N]:ERRNO`, joined by semicolons. Raises ValueError: no misspelt point passes."""
     points: dict[str, _Point] = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         name, _, action = part.partition("=")
         action, _, code = action.partition(":")
         verb, _, count = action.partition("@")
-        if not name or verb not in ("kill", "error") or (verb == "error") != bool(code):
-            raise ValueError(f"FAILPOINTS: {part!r} is neither name=kill@N nor name=error@N:ERRNO")
-        points[name] = _Point(getattr(errno, code) if code else None, int(count or 1))
+        if not name or verb not in ("kill", "stop", "error") or (verb == "error") != bool(code):
+            raise ValueError(f"FAILPOINTS: {part!r} is not name=kill@N, name=stop@N or name=error@N:ERRNO")
+        sent = signal.SIGSTOP if verb == "stop" else signal.SIGKILL
+        points[name] = _Point(getattr(errno, code) if code else None, sent, int(count or 1))
     return points
 
 
@@ -40,7 +43,7 @@ _points = parse(os.environ.get("FAILPOINTS", ""))
 
 
 def hit(name: str) -> None:
-    """Pass the place called `name`. Dies or raises OSError if FAILPOINTS says that this is the time."""
+    """Pass the place called `name`. Dies, stops or raises OSError if FAILPOINTS says that this is the time."""
     if not _points:
         return
     point = _points.get(name)
@@ -51,4 +54,4 @@ def hit(name: str) -> None:
         return
     if point.error is not None:
         raise OSError(point.error, os.strerror(point.error), f"failpoint {name}")
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), point.signal)

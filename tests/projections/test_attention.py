@@ -107,7 +107,7 @@ def test_a_conflict_stands_on_its_line(reason: str, code: str) -> None:
     hunks = [{"index": 0, "state": "pending", "line": 2}, {"index": 1, "state": "conflict", "candidateLines": [7, 9]}]
     row = ConflictRow("k", "c", "s", "r", A, "a.py", reason, "open", {"hunks": hunks, "message": "Two places fit."})
     found = attention(SESSION, None, [], [row, replace(row, conflict_id="k2", state="resolved")], [])
-    assert found == [AttentionItem(found[0].code, "s", A, 7, "Two places fit.", conflict_id="k")]
+    assert found == [AttentionItem(found[0].code, "s", A, 7, "Two places fit.", conflict_id="k", candidates=(7, 9))]
     assert found[0].code == code
 
 

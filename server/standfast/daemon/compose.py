@@ -36,6 +36,7 @@ from standfast.store.sqlite import SqliteStore
 from standfast.tools import registry
 from standfast.tools.base import StartedCall, Tool, ToolContext, Verification
 from standfast.tools.git_tool import GitTool
+from standfast.tools.reconsider import reconsider
 from standfast.tools.run_command import RunCommand
 
 UMASK_VARIABLE = "STANDFAST_UMASK"
@@ -126,6 +127,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             user_id=getpass.getuser(),
             sandbox=sandbox.detect(),
             wait=_waiter(offered),
+            reconsider=reconsider,
             list_files=complete,
         )
     )

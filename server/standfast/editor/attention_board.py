@@ -6,7 +6,7 @@ Nothing is shown twice: per client and document the last published list is remem
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lsprotocol import types
 
@@ -14,6 +14,7 @@ from standfast.editor import uris
 from standfast.editor import wire_views as views
 from standfast.editor.attention_view import LineEnd, diagnostics, unknown_text
 from standfast.editor.clients import Client, Clients
+from standfast.editor.marks import Marks
 from standfast.editor.texts import Document, bare, to_client
 from standfast.editor.transcripts import Transcripts
 from standfast.errors import NotFound
@@ -41,6 +42,14 @@ class _Shown:
     workspaces: dict[str, AttentionChangedNotice] = field(default_factory=dict[str, AttentionChangedNotice])
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Of an open conflict: the texts that, standing in the open document, leave nothing to settle (d05), and its lines."""
+
+    settling: frozenset[str]
+    marks: Marks | None
+
+
 class AttentionBoard:
     """Open matters of all sessions that have any and that a client has asked for. One a daemon."""
 
@@ -50,8 +59,7 @@ class AttentionBoard:
         self._transcripts = transcripts
         self._matters: dict[str, Matters] = {}
         self._shown: dict[int, _Shown] = {}
-        self._settled_texts: dict[str, frozenset[str]] = {}
-        """Conflict → texts that, standing in the open document, leave nothing to settle."""
+        self._known: dict[str, _Known] = {}
 
     # -- keeping --
 
@@ -91,15 +99,16 @@ class AttentionBoard:
         return self._matters.get(session_id)
 
     async def _learn(self, items: Iterable[AttentionItem]) -> None:
-        """Remember for each conflict which texts settle it (d05)."""
+        """Remember for each conflict what its document is held against."""
         for item in items:
-            if item.conflict_id is not None and item.conflict_id not in self._settled_texts:
+            if item.conflict_id is not None and item.conflict_id not in self._known:
                 view = await self._sessions.conflict(item.conflict_id)
                 texts = frozenset(text for text in (view.merged, view.proposed) if text is not None)
-                self._settled_texts[item.conflict_id] = texts
+                marks = None if view.found is None else Marks(view.found.removeprefix("\ufeff"))
+                self._known[item.conflict_id] = _Known(texts, marks)
         open_ids = {item.conflict_id for matters in self._matters.values() for item in matters.items}
-        for gone in self._settled_texts.keys() - open_ids:
-            del self._settled_texts[gone]
+        for gone in self._known.keys() - open_ids:
+            del self._known[gone]
 
     # -- showing --
 
@@ -122,7 +131,7 @@ class AttentionBoard:
             self._tell(client, shown)
 
     def document_changed(self, client: Client, uri: str, *, opened: bool = False) -> None:
-        """A client opened or edited a document. An edit is answered only where it settles something: editors move marks along."""
+        """A client opened or edited a document. An edit is answered where it settles something or moves a line."""
         shown = self._shown.get(id(client))
         if shown is None:
             return
@@ -147,15 +156,23 @@ class AttentionBoard:
             near = near or any(_around(workspace, folder) for folder in client.folders)
             for item in matters.items:
                 path = uris.path_of(item.uri)
-                if (near or (path is not None and client.holds(path))) and not self._settled(client, item):
-                    found.append(item)
+                if near or (path is not None and client.holds(path)):
+                    found += self._in_document(client, item)
         return found
 
-    def _settled(self, client: Client, item: AttentionItem) -> bool:
-        """The person has brought about in the open document what the conflict was about."""
+    def _in_document(self, client: Client, item: AttentionItem) -> list[AttentionItem]:
+        """The item where its text is in the open document; nothing, if the person brought about there what it was about."""
         document = client.documents.get(uris.key_of(item.uri))
-        texts = self._settled_texts.get(item.conflict_id or "")
-        return document is not None and texts is not None and document.text in texts
+        known = self._known.get(item.conflict_id or "")
+        if document is None or known is None:
+            return [item]
+        text = document.text
+        if text in known.settling:
+            return []
+        if known.marks is None:
+            return [item]
+        line, *candidates = (known.marks.now(one, text, document.lines) for one in (item.line, *item.candidates))
+        return [replace(item, line=line, candidates=tuple(candidates))]
 
     def _publish(
         self, client: Client, shown: _Shown, key: str, items: list[AttentionItem], *, anew: bool = False
@@ -169,7 +186,8 @@ class AttentionBoard:
         uri = document.uri if document is not None else uri
         if before and before_uri != uri:
             self._send(client, before_uri, [], None)
-        found = diagnostics(items, _line_end(document, client))
+        related = client.ours or client.can("text_document.publish_diagnostics.related_information")
+        found = diagnostics(items, _line_end(document, client), uri=uri if related else None)
         self._send(client, uri, found, document.version if document is not None else None)
         if items:
             shown.documents[key] = (uri, items)

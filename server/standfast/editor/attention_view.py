@@ -26,9 +26,9 @@ def unknown_text(line: int) -> int | None:
     return None
 
 
-def item_range(item: AttentionItem, line_end: LineEnd = unknown_text) -> types.Range:
-    """The item's line, whole. Where its length is not known, up to the next line's start, which is the same in any encoding."""
-    line = max(0, item.line - 1)
+def line_range(line: int, line_end: LineEnd = unknown_text) -> types.Range:
+    """A line (from 1), whole. Where its length is not known, up to the next line's start, which is the same in any encoding."""
+    line = max(0, line - 1)
     end = line_end(line)
     after = types.Position(line + 1, 0) if end is None else types.Position(line, end)
     return types.Range(types.Position(line, 0), after)
@@ -46,21 +46,31 @@ def subject(item: AttentionItem) -> dict[str, Any]:
     return ids
 
 
-def diagnostic(item: AttentionItem, line_end: LineEnd = unknown_text) -> types.Diagnostic:
-    """One item as a diagnostic."""
+def diagnostic(item: AttentionItem, line_end: LineEnd = unknown_text, *, uri: str | None = None) -> types.Diagnostic:
+    """One item as a diagnostic. `uri`: the document as the client spells it, where it can show other places beside the first."""
+    related = [
+        types.DiagnosticRelatedInformation(
+            types.Location(uri, line_range(line, line_end)), f"The refused change could belong here, at line {line}."
+        )
+        for line in item.candidates
+        if uri is not None
+    ]
     return types.Diagnostic(
-        range=item_range(item, line_end),
+        range=line_range(item.line, line_end),
         message=visible(item.message),
         severity=_SEVERITY[item.severity],
         code=item.code,
         source=SOURCE,
+        related_information=related or None,
         data=subject(item),
     )
 
 
-def diagnostics(items: Iterable[AttentionItem], line_end: LineEnd = unknown_text) -> list[types.Diagnostic]:
+def diagnostics(
+    items: Iterable[AttentionItem], line_end: LineEnd = unknown_text, *, uri: str | None = None
+) -> list[types.Diagnostic]:
     """All items of one document, in the order of its lines."""
-    return [diagnostic(item, line_end) for item in sorted(items, key=lambda item: (item.line, item.code))]
+    return [diagnostic(item, line_end, uri=uri) for item in sorted(items, key=lambda item: (item.line, item.code))]
 
 
 def visible(text: str) -> str:

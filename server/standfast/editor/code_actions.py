@@ -119,6 +119,8 @@ def _of_conflict(view: ConflictView) -> list[tuple[str, str, dict[str, Any]]]:
         argument: dict[str, Any] = {"conflictId": view.row.conflict_id, "action": action}
         if line is not None:
             argument["line"] = line
+            if view.version is not None:
+                argument["version"] = view.version
         found.append((_CONFLICT_TITLES[action].format(line=line), "standfast.conflict.resolve", argument))
     if view.row.state == "open":
         found.append(("Show difference", "standfast.diff.show", {"conflictId": view.row.conflict_id}))

@@ -51,8 +51,11 @@ def conflict_actions(view: ConflictView) -> list[tuple[ConflictAction, int | Non
 
 
 def candidate_lines(hunks: Sequence[dict[str, Any]]) -> list[int]:
-    """Where the hunks in conflict could go, from 1, each line once; only for a single hunk is a line an answer."""
-    stuck = [hunk for hunk in hunks if hunk.get("state") == "conflict" and hunk.get("candidateLines")]
-    if len(stuck) != 1:
+    """Where the hunk in conflict could go, from 1, each line once; only for a single hunk is a line an answer.
+
+    A line that differs in its indentation is near, but no candidate: leading white space is never ignored (POLICY 3).
+    """
+    stuck = [hunk for hunk in hunks if hunk.get("state") == "conflict"]
+    if len(stuck) != 1 or stuck[0].get("reason") == "indentation_mismatch":
         return []
-    return sorted(dict.fromkeys(stuck[0]["candidateLines"]))
+    return sorted(dict.fromkeys(stuck[0].get("candidateLines") or ()))

@@ -185,12 +185,13 @@ async def conflict_get(core: Core, client: Client, p: params.ConflictIdParams) -
             current=view.current,
             proposed=view.proposed,
             merged=view.merged,
+            version=view.version,
         )
     )
 
 
 async def conflict_resolve(core: Core, client: Client, p: params.ConflictResolveParams) -> Answer:
-    row = await core.sessions.conflict_resolve(p.conflict_id, p.action, p.line)
+    row = await core.sessions.conflict_resolve(p.conflict_id, p.action, p.line, p.version)
     return answer(results.ConflictResult(conflict=views.conflict(row)))
 
 

@@ -50,6 +50,19 @@ def unified(path: str, before: bytes | None, after: bytes | None, *, from_path: 
     return shown("\n".join((*head, *out)) + "\n") if out else ""
 
 
+def first_change(before: bytes, after: bytes) -> int | None:
+    """The line of `after`, from 1, at which it begins to be another text; None where it does not, or a side is no text."""
+    sides = [read_text(before), read_text(after)]
+    texts = [side.text for side in sides if not isinstance(side, Refusal)]
+    if len(texts) < 2:
+        return None
+    old, new = (text.split("\n") for text in texts)
+    same = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), None)
+    if same is None:
+        same = min(len(old), len(new)) if len(old) != len(new) else None
+    return None if same is None else min(same, len(new) - 1) + 1
+
+
 def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()

@@ -61,6 +61,8 @@ class AttentionItem:
     call_id: str | None = None
     conflict_id: str | None = None
     run_id: str | None = None
+    candidates: tuple[int, ...] = ()
+    """Lines, from 1, where a refused hunk could go, or nearly."""
 
     @property
     def severity(self) -> Severity:
@@ -97,7 +99,7 @@ def attention(
         found.extend(_uncertain(session.session_id, call))
     if last_run is not None and last_run.status == "interrupted":
         found.extend(_interrupted(session.session_id, last_run, recovery_calls))
-    found.extend(_conflict(conflict) for conflict in conflicts if conflict.state == "open")
+    found.extend(item for conflict in conflicts if conflict.state == "open" for item in _conflict(conflict))
     for call in permissions:
         found.extend(_permission(session.session_id, call))
     if damage is not None:
@@ -171,24 +173,39 @@ def _places(session_id: str, call: CallRow) -> list[tuple[str, Mapping[str, Any]
     return found or [(transcript_uri(session_id), {})]
 
 
-def _conflict(conflict: ConflictRow) -> AttentionItem:
-    """A refused write, at the first line that is known of it."""
-    hunks: Sequence[Mapping[str, Any]] = conflict.detail.get("hunks", [])
-    lines = [hunk["line"] for hunk in hunks if hunk.get("state") == "conflict" and hunk.get("line")]
-    candidates = [hunk["candidateLines"][0] for hunk in hunks if hunk.get("candidateLines")]
+def _conflict(conflict: ConflictRow) -> list[AttentionItem]:
+    """A refused write, at each hunk that did not fit (or its nearest candidate); else where anything is known of it."""
     code: Code = "file-changed" if conflict.reason in ("FILE_CHANGED", "FILE_NOT_READ") else "patch-conflict"
     message = (
         conflict.detail.get("message")
         or f"A change to this file was refused ({conflict.reason}); the file is untouched."
     )
-    return AttentionItem(
-        code,
-        conflict.session_id,
-        conflict.uri,
-        int((lines or candidates or [1])[0]),
-        message,
-        conflict_id=conflict.conflict_id,
-    )
+    return [
+        AttentionItem(
+            code,
+            conflict.session_id,
+            conflict.uri,
+            line,
+            message,
+            conflict_id=conflict.conflict_id,
+            candidates=candidates,
+        )
+        for line, candidates in _hunk_places(conflict.detail.get("hunks", []))
+    ]
+
+
+def _hunk_places(hunks: Sequence[Mapping[str, Any]]) -> list[tuple[int, tuple[int, ...]]]:
+    """(line, candidate lines) of the hunks in conflict; of any that says why, where none is; else the first line."""
+    stuck = [hunk for hunk in hunks if hunk.get("state") == "conflict"] or [
+        hunk for hunk in hunks if hunk.get("reason")
+    ]
+    places: dict[int, tuple[int, ...]] = {}
+    for hunk in stuck:
+        candidates = tuple(int(line) for line in hunk.get("candidateLines") or ())
+        line = hunk.get("line") or (candidates[0] if candidates else None)
+        if line:
+            places.setdefault(int(line), candidates)
+    return list(places.items()) or [(1, ())]
 
 
 def _permission(session_id: str, call: CallRow) -> list[AttentionItem]:

@@ -215,11 +215,15 @@ class DiffGetParams(Wire, frozen=True):
 
 
 class ConflictResolveParams(Wire, frozen=True):
-    """`line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`."""
+    """`line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`, in the file as it is now.
+
+    With `version` (as conflict/get gives it) a line that was counted in other content is refused.
+    """
 
     conflict_id: Id
     action: ConflictAction
     line: Maybe[Limit] = None
+    version: Maybe[str] = None
 
     @model_validator(mode="after")
     def _line_where_needed(self) -> Self:

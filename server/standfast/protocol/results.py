@@ -118,7 +118,10 @@ class CallResult(Wire, frozen=True):
 
 
 class ConflictGetResult(Wire, frozen=True):
-    """Whole texts: what the model saw (`base`), what is there (`current`), what it wanted (`proposed`)."""
+    """Whole texts: what the model saw (`base`), what is there now (`current`), what it wanted (`proposed`).
+
+    `merged` and the lines of `hunks` are evaluated anew against `current`, whose version is `version`.
+    """
 
     conflict_id: str
     uri: str
@@ -130,6 +133,7 @@ class ConflictGetResult(Wire, frozen=True):
     proposed: str | None
     merged: Maybe[str] = None
     """A clean three-way merge; offered, never applied by itself."""
+    version: Maybe[str] = None
 
 
 class ConflictResult(Wire, frozen=True):

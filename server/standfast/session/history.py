@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from standfast.events.types import Recorded
+from standfast.errors import WorkspaceError
+from standfast.events.types import Conflict, Recorded
 from standfast.projections.rows import CallRow, ConflictRow
 from standfast.projections.transcript import transcript
 from standfast.session.parts import Parts
+from standfast.session.tooling import tool_context
 from standfast.session.views import ConflictView, FileDiff
-from standfast.session.workspace import to_path
 from standfast.store.base import Store
+from standfast.tools.reconsider import Reconsidered
 
 LIMIT_DEFAULT = 200
 LIMIT_MAX = 1000
@@ -73,26 +76,47 @@ def changes_of(call: CallRow) -> Sequence[Mapping[str, Any]]:
 
 
 async def conflict_view(parts: Parts, row: ConflictRow) -> ConflictView:
-    """Base, current and proposed of a conflict; current is read from the disk now, the rest as it was."""
+    """A conflict: base and proposed as they were, the rest evaluated anew against the file as it is now (issue B.5)."""
     detail = row.detail
-    return ConflictView(
+    found = await text(parts.store, detail.get("currentBlob"))
+    view = ConflictView(
         row=row,
         base=await text(parts.store, detail.get("baseBlob")),
-        current=await _current(parts, row),
+        current=found,
         proposed=await text(parts.store, detail.get("proposedBlob")),
         merged=await text(parts.store, detail.get("mergedBlob")),
         hunks=list(detail.get("hunks", [])),
+        version=detail.get("currentVersion"),
+        found=found,
+    )
+    now = await _reconsidered(parts, row)
+    if now is None:
+        return view
+    return replace(
+        view,
+        current=_shown(now.current),
+        merged=_shown(now.merged),
+        hunks=[hunk.model_dump(by_alias=True, exclude_none=True) for hunk in now.hunks],
+        version=now.version,
     )
 
 
-async def _current(parts: Parts, row: ConflictRow) -> str | None:
-    buffer = parts.buffers.get(to_path(row.uri))
-    if buffer is not None and buffer.dirty:
-        return buffer.text
-    return await text(parts.store, row.detail.get("currentBlob"))
+async def _reconsidered(parts: Parts, row: ConflictRow) -> Reconsidered | None:
+    """None: settled, or its folder is gone, so that only the record tells."""
+    session = await parts.store.session(row.session_id) if row.state == "open" else None
+    if session is None or parts.reconsider is None:
+        return None
+    try:
+        ctx = await tool_context(parts, session, row.call_id, "")
+        return await parts.reconsider(Conflict.model_validate(row.detail), ctx)
+    except WorkspaceError:
+        return None
 
 
 async def text(store: Store, blob_id: str | None) -> str | None:
     """A blob as text for people; what is not UTF-8 is shown as such."""
-    data = await store.blob(blob_id) if blob_id else None
+    return _shown(await store.blob(blob_id) if blob_id else None)
+
+
+def _shown(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", errors="replace")

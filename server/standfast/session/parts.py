@@ -10,10 +10,12 @@ from typing import Any
 
 from standfast.clock import Clock, Ids
 from standfast.events.journal import Journal
+from standfast.events.types import Conflict
 from standfast.files.buffers import Buffers
 from standfast.model.base import Model
 from standfast.store.base import Store
 from standfast.tools.base import StartedCall, Tool, ToolContext, Verification
+from standfast.tools.reconsider import Reconsidered
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 """Start a task in the daemon's task group, by name; it must not raise."""
@@ -46,5 +48,7 @@ class Parts:
     """The first pause before the model is asked again."""
     wait: Callable[[StartedCall, ToolContext], Awaitable[Verification]] | None = None
     """Wait for the end of a command that still runs (supplied by `process/`'s owner, R8.2)."""
+    reconsider: Callable[[Conflict, ToolContext], Awaitable[Reconsidered]] | None = None
+    """A conflict as it stands to the file as it is now (supplied by `tools/`)."""
     list_files: Callable[[Path, str, int], Awaitable[list[str]]] | None = None
     """(root, query, limit) → relative paths for @-completion."""

@@ -335,7 +335,9 @@ class Sessions:
         """Raises ConflictNotFound."""
         return await history.conflict_view(self._parts, await settling.open_conflict(self._parts, conflict_id))
 
-    async def conflict_resolve(self, conflict_id: str, action: str, line: int | None = None) -> ConflictRow:
+    async def conflict_resolve(
+        self, conflict_id: str, action: str, line: int | None = None, version: str | None = None
+    ) -> ConflictRow:
         """Settle a refused write. `retry` starts a run that tells the model. Raises ConflictNotFound, ActionNotAvailable."""
         row = await settling.open_conflict(self._parts, conflict_id)
         session = await self._row(row.session_id)
@@ -346,7 +348,7 @@ class Sessions:
             await self._runs.retry(session, text, [(row.run_id, resolved)])
         else:
             live = self._live.of(row.session_id)
-            await settling.resolve_conflict(self._parts, live, session, row, action, line)
+            await settling.resolve_conflict(self._parts, live, session, conflict_id, action, line, version)
         return await settling.open_conflict(self._parts, conflict_id)
 
     async def diff(

@@ -105,21 +105,31 @@ async def open_conflict(parts: Parts, conflict_id: str) -> ConflictRow:
 
 
 async def resolve_conflict(
-    parts: Parts, live: Live, session: SessionRow, row: ConflictRow, action: str, line: int | None
+    parts: Parts,
+    live: Live,
+    session: SessionRow,
+    conflict_id: str,
+    action: str,
+    line: int | None,
+    version: str | None = None,
 ) -> None:
     """`merge` and `applyAt` write (evaluated anew against the file as it is now); `keep` and `dismiss` change no byte.
 
-    Raises ActionNotAvailable where it does not fit any more; then nothing was changed and the conflict stays.
+    One decision at a time: of two windows the second finds it settled. Raises ConflictNotFound, WorkspaceError, and
+    ActionNotAvailable where it does not fit any more; then nothing was changed and the conflict stays.
     """
-    require_open(row)
-    if action in ("keep", "dismiss"):
-        fact = ConflictResolved(conflict_id=row.conflict_id, action=action)
-        await parts.journal.emit(row.session_id, fact, run_id=row.run_id)
-        return
-    if action not in ("merge", "applyAt") or (action == "applyAt" and line is None):
-        raise NotAvailable("ActionNotAvailable", f"`{action}` does not fit this conflict. Nothing was changed.")
-    args = {"conflict": row.detail, "action": action, "line": line}
-    outcome = await _own_call(parts, session, row.run_id, "resolve_conflict", args, settles=row.conflict_id)
+    async with live.checking:
+        row = await open_conflict(parts, conflict_id)
+        require_open(row)
+        if action in ("keep", "dismiss"):
+            fact = ConflictResolved(conflict_id=conflict_id, action=action)
+            await parts.journal.emit(row.session_id, fact, run_id=row.run_id)
+            return
+        if action not in ("merge", "applyAt") or (action == "applyAt" and line is None):
+            raise NotAvailable("ActionNotAvailable", f"`{action}` does not fit this conflict. Nothing was changed.")
+        await require(session)
+        args = {"conflict": row.detail, "action": action, "line": line, "version": version}
+        outcome = await _own_call(parts, session, row.run_id, "resolve_conflict", args, settles=conflict_id)
     if outcome.status != "ok":
         raise NotAvailable("ActionNotAvailable", outcome.content)
 

@@ -72,12 +72,19 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class ConflictView:
+    """A conflict as it stands now: `current`, `merged` and the places of `hunks` are of the file as it is, unsaved text first.
+
+    `version` is that of `current`; `found` is what stood there when the write was refused.
+    """
+
     row: ConflictRow
     base: str | None
     current: str | None
     proposed: str | None
     merged: str | None = None
     hunks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    version: str | None = None
+    found: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

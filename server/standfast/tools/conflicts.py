@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from standfast.events.types import Conflict, SeenFile
+from standfast.events.types import Conflict, HunkState, SeenFile
+from standfast.files.difference import first_change
 from standfast.files.entry import Entry
 from standfast.files.merge import merge
 from standfast.files.refusal import Refusal
 from standfast.files.text import read_text, shown, split_lines
+from standfast.files.turn import off_loop
 from standfast.files.version import version_of
 from standfast.tools.base import Outcome, ToolContext
 from standfast.tools.edits import seen_file, uri_of
@@ -71,6 +73,10 @@ async def refused(ctx: ToolContext, word: Word, refusal: Refusal, wish: Wish) ->
         merged = None
     sides = {"base_blob": wish.base, "current_blob": current, "proposed_blob": wish.proposed, "merged_blob": merged}
     blobs = {version_of(data): data for data in sides.values() if data is not None}
+    hunks = refusal.hunks
+    if wish.base is not None and current is not None and not any(hunk.line or hunk.candidate_lines for hunk in hunks):
+        line = await off_loop(lambda _: first_change(wish.base or b"", current))
+        hunks = (HunkState(index=0, state="conflict", reason=refusal.reason, line=line),) if line else hunks
     reason = refusal.reason if word == "PATCH_CONFLICT" or refusal.reason == "dirty_buffer" else word
     conflict = Conflict.model_validate(
         {
@@ -78,7 +84,7 @@ async def refused(ctx: ToolContext, word: Word, refusal: Refusal, wish: Wish) ->
             "path": wish.path,
             "reason": "FILE_CHANGED" if reason == "file_changed" else reason,
             "message": refusal.message,
-            "hunks": list(refusal.hunks),
+            "hunks": list(hunks),
             "current_version": None if current is None else version_of(current),
             "change": dict(wish.change),
             **{name: version_of(data) for name, data in sides.items() if data is not None},

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from standfast.events.types import Conflict
-from standfast.files.entry import Entry, FileChange
-from standfast.files.merge import merge
+from standfast.files.entry import FileChange
 from standfast.files.patch_parse import parse_patch
 from standfast.files.patch_plan import Choice, writable
 from standfast.files.refusal import Refusal, Refused
@@ -22,7 +21,8 @@ from standfast.tools.base import Effect, Outcome, Plan, ToolContext
 from standfast.tools.edit_file import EditFileArgs, look_and_edit
 from standfast.tools.edit_recovery import WritesFiles
 from standfast.tools.edit_run import carry_out
-from standfast.tools.edits import plan_edits, with_view
+from standfast.tools.edits import plan_edits
+from standfast.tools.reconsider import reconsider
 
 Changes = tuple[FileChange, ...]
 STALE = Refusal(
@@ -34,7 +34,10 @@ class ResolveConflictArgs(BaseModel):
     conflict: dict[str, Any]
     """The `conflict_raised` fact, camelCase."""
     action: Literal["merge", "applyAt"]
-    line: int | None = Field(None, description="With applyAt: the candidate's line, from 1.")
+    line: int | None = Field(None, description="With applyAt: the candidate's line, from 1, in the file as it is now.")
+    version: str | None = Field(
+        None, description="Of the content in which the line was counted; another one is refused."
+    )
 
 
 class ResolveConflict(WritesFiles):
@@ -48,7 +51,7 @@ class ResolveConflict(WritesFiles):
         if args.action == "merge":
             changes = await _merged(conflict, ctx)
         else:
-            changes = await _at_line(conflict, args.line, ctx)
+            changes = await _at_line(conflict, args, ctx)
         if isinstance(changes, Refusal):
             return conflicts.failed(changes)
         if not changes:
@@ -63,62 +66,37 @@ class ResolveConflict(WritesFiles):
 
 
 async def _merged(conflict: Conflict, ctx: ToolContext) -> Changes | Refusal:
-    """The offered merge where the file is as it was; else the wish merged anew into what is there now."""
-    entry = await _entry(conflict.path, ctx)
-    if isinstance(entry, Refusal):
-        return entry
-    if entry.data is None or entry.kind != "file":
-        return STALE
-    if entry.version == conflict.current_version and conflict.merged_blob is not None:
-        content = await ctx.blob(conflict.merged_blob)
-    else:
-        content = await _merge_anew(conflict, entry.data, ctx)
-    if content is None:
+    """The merge with the file as it is now."""
+    now = await reconsider(conflict, ctx)
+    if now.merged is None or now.entry is None:
         return STALE
     if conflict.change.get("tool") == "apply_patch":
-        choice = Choice(str(conflict.change["path"]), merged=content)
-        return await _patch(conflict, choice, ctx)
-    return () if content == entry.data else (FileChange("update", entry, content),)
+        return await _patch(conflict, Choice(str(conflict.change["path"]), merged=now.merged), ctx)
+    try:
+        writable(now.entry, conflict.path)
+    except Refused as refused:
+        return refused.refusal
+    return () if now.merged == now.entry.data else (FileChange("update", now.entry, now.merged),)
 
 
-async def _merge_anew(conflict: Conflict, current: bytes, ctx: ToolContext) -> bytes | None:
-    if conflict.base_blob is None or conflict.proposed_blob is None:
-        return None
-    base, proposed = await ctx.blob(conflict.base_blob), await ctx.blob(conflict.proposed_blob)
-    return None if base is None or proposed is None else await merge(base, current, proposed)
-
-
-async def _at_line(conflict: Conflict, line: int | None, ctx: ToolContext) -> Changes | Refusal:
-    """The wish at the candidate that was chosen; it must still be a candidate."""
-    if line is None or conflict.change.get("tool") not in {"apply_patch", "edit_file"}:
+async def _at_line(conflict: Conflict, args: ResolveConflictArgs, ctx: ToolContext) -> Changes | Refusal:
+    """The wish at the candidate that was chosen; it must be one in the file as it is now, and never another one."""
+    line, tool = args.line, conflict.change.get("tool")
+    if line is None or tool not in {"apply_patch", "edit_file"}:
         return Refusal("malformed", "This conflict has no places to choose from. Nothing was changed.")
-    if conflict.change["tool"] == "edit_file":
-        edited = await look_and_edit(EditFileArgs.model_validate(conflict.change["args"]), ctx, at_line=line)
-        if isinstance(edited, Refusal):
-            return edited
-        return (
-            edited.after if isinstance(edited.after, Refusal) else (FileChange("update", edited.entry, edited.after),)
-        )
-    open_hunk = next((hunk.index for hunk in conflict.hunks if line in (hunk.candidate_lines or ())), None)
-    if open_hunk is None:
+    now = await reconsider(conflict, ctx)
+    hunk = next((hunk.index for hunk in now.hunks if line in (hunk.candidate_lines or ())), None)
+    if hunk is None or (args.version is not None and args.version != now.version):
         return STALE
-    choice = Choice(str(conflict.change["path"]), {open_hunk: line}, skip_applied=True)
-    return await _patch(conflict, choice, ctx)
+    if tool == "apply_patch":
+        return await _patch(conflict, Choice(str(conflict.change["path"]), {hunk: line}, skip_applied=True), ctx)
+    edited = await look_and_edit(EditFileArgs.model_validate(conflict.change["args"]), ctx, at_line=line)
+    if isinstance(edited, Refusal):
+        return edited
+    return edited.after if isinstance(edited.after, Refusal) else (FileChange("update", edited.entry, edited.after),)
 
 
 async def _patch(conflict: Conflict, choice: Choice, ctx: ToolContext) -> Changes | Refusal:
     """The whole patch, with the person's choice for one of its files: all of it or nothing, as ever."""
     sections = parse_patch(str(conflict.change["args"]["patch"]))
     return sections if isinstance(sections, Refusal) else (await try_patch(sections, ctx, choice)).result
-
-
-async def _entry(path: str, ctx: ToolContext) -> Entry | Refusal:
-    def work(_: object, look: Any) -> Entry | Refusal:
-        try:
-            entry: Entry = look(path)
-            writable(entry, path)
-        except Refused as refused:
-            return refused.refusal
-        return entry
-
-    return await with_view(ctx, [path], work)

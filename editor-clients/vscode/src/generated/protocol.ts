@@ -69,7 +69,11 @@ export interface Conflict {
   hunks: Hunk[];
 }
 
-/** Whole texts: what the model saw (`base`), what is there (`current`), what it wanted (`proposed`). */
+/**
+ * Whole texts: what the model saw (`base`), what is there now (`current`), what it wanted (`proposed`).
+ *
+ * `merged` and the lines of `hunks` are evaluated anew against `current`, whose version is `version`.
+ */
 export interface ConflictGetResult {
   conflictId: string;
   uri: string;
@@ -81,6 +85,7 @@ export interface ConflictGetResult {
   proposed: string | null;
   /** A clean three-way merge; offered, never applied by itself. */
   merged?: string;
+  version?: string;
 }
 
 /** Names a conflict. */
@@ -88,11 +93,16 @@ export interface ConflictIdParams {
   conflictId: string;
 }
 
-/** `line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`. */
+/**
+ * `line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`, in the file as it is now.
+ *
+ * With `version` (as conflict/get gives it) a line that was counted in other content is refused.
+ */
 export interface ConflictResolveParams {
   conflictId: string;
   action: "merge" | "applyAt" | "keep" | "retry" | "dismiss";
   line?: number;
+  version?: string;
 }
 
 /** The conflict as it is now. */

@@ -57,7 +57,9 @@
 ---@field action? string
 ---@field hunks standfast.Hunk[]
 
---- Whole texts: what the model saw (`base`), what is there (`current`), what it wanted (`proposed`).
+--- Whole texts: what the model saw (`base`), what is there now (`current`), what it wanted (`proposed`).
+---
+--- `merged` and the lines of `hunks` are evaluated anew against `current`, whose version is `version`.
 ---@class standfast.ConflictGetResult
 ---@field conflictId string
 ---@field uri string
@@ -68,16 +70,20 @@
 ---@field current string|nil
 ---@field proposed string|nil
 ---@field merged? string A clean three-way merge; offered, never applied by itself.
+---@field version? string
 
 --- Names a conflict.
 ---@class standfast.ConflictIdParams
 ---@field conflictId string
 
---- `line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`.
+--- `line` (from 1) goes with `applyAt`: one of the hunk's `candidateLines`, in the file as it is now.
+---
+--- With `version` (as conflict/get gives it) a line that was counted in other content is refused.
 ---@class standfast.ConflictResolveParams
 ---@field conflictId string
 ---@field action "merge"|"applyAt"|"keep"|"retry"|"dismiss"
 ---@field line? integer
+---@field version? string
 
 --- The conflict as it is now.
 ---@class standfast.ConflictResult
