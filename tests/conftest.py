@@ -20,6 +20,7 @@ def home(tmp_path: Path) -> Generator[Path]:
     """A STANDFAST_HOME of the test's own; whatever daemon serves it is ended afterwards."""
     place = tmp_path / "home"
     place.mkdir(mode=0o700)
+    configure(place)
     yield place
     end_daemon(place)
 

@@ -68,6 +68,19 @@ class DaemonSettings(Section):
     """How long a command lives on after its daemon died, for the next one to adopt it."""
 
 
+class SandboxSettings(Section):
+    """`[sandbox]`: how commands are confined. Paths are absolute or beneath the home."""
+
+    level: Literal["none", "partial", "full"] = "partial"
+    """The least that is good enough: where this machine cannot do it, every command is asked, in all modes."""
+    network: bool = False
+    """Commands have the network without asking for it."""
+    read: tuple[str, ...] = ()
+    """What they may read besides the system, the workspace and the usual tool chains."""
+    write: tuple[str, ...] = ()
+    """What they may change besides the workspace, e.g. a package manager's cache."""
+
+
 class RunSettings(Section):
     """`[run]`: how a run meets a model that does not answer."""
 
@@ -81,6 +94,7 @@ class Settings(Section):
     model: ModelSettings = ModelSettings()
     daemon: DaemonSettings = DaemonSettings()
     run: RunSettings = RunSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     warnings: tuple[str, ...] = ()
     base_url_from: Literal["default", "config", "environment"] = "default"
     """Who chose `model.base_url`; shown by `status`."""
@@ -103,7 +117,7 @@ def parse_settings(text: str, name: str, base_url_fallback: str | None = None) -
             chosen = "config"
         elif base_url_fallback:
             section["base_url"], chosen = base_url_fallback, "environment"
-    known = {key: table[key] for key in ("model", "daemon", "run") if key in table}
+    known = {key: table[key] for key in ("model", "daemon", "run", "sandbox") if key in table}
     try:
         settings = Settings.model_validate(known)
     except ValidationError as error:

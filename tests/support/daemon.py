@@ -36,9 +36,12 @@ def places(home: Path) -> Places:
 
 
 def configure(home: Path, **sections: Mapping[str, Any]) -> None:
-    """Write the user's config.toml: `configure(home, model={"base_url": api.url}, daemon={"idle_exit_s": 1})`."""
+    """Write the user's config.toml: `configure(home, model={"base_url": api.url}, daemon={"idle_exit_s": 1})`.
+
+    Whatever sandbox a machine has is good enough for a test that does not say otherwise: so that none waits for an answer.
+    """
     lines: list[str] = []
-    for section, values in sections.items():
+    for section, values in {"sandbox": {"level": "none"}, **sections}.items():
         lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
     (home / "config.toml").write_text("\n".join(lines) + "\n")
 
@@ -80,6 +83,8 @@ def start_daemon(home: Path, env: Mapping[str, str] | None = None, *, umask: int
     """
     ready, report = os.pipe()
     home.mkdir(exist_ok=True)
+    if not (home / "config.toml").exists():
+        configure(home)
     with (home / "daemon.err").open("ab") as err:
         process = subprocess.Popen(
             [*DAEMON, "--report", str(report)], env={**environment(home), **(env or {})}, pass_fds=(report,),

@@ -25,7 +25,7 @@ from standfast.events.journal import Journal
 from standfast.files.completion import complete
 from standfast.model.choose import make_model
 from standfast.model.credentials import Credentials
-from standfast.places import Places, private_directory
+from standfast.places import Places, private_directory, private_temporary
 from standfast.process import sandbox
 from standfast.process.identity import boot_id
 from standfast.process.launch import Commands
@@ -103,7 +103,13 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     credentials = _take_credentials(places, troubles)
     store, opened = await _open_store(places, clock, troubles)
     journal, buffers = Journal(store), OpenBuffers()
-    commands = Commands(grace_ms=round(settings.daemon.grace_s * 1000), umask=_persons_umask(), clock=clock)
+    confined = await asyncio.to_thread(_find_sandbox, places, settings)
+    if confined.level != "full":
+        troubles.append(_weak_sandbox(confined, settings.sandbox.level))
+    commands = Commands(
+        grace_ms=round(settings.daemon.grace_s * 1000), umask=_persons_umask(), clock=clock,
+        sandbox=confined, network=settings.sandbox.network,
+    )  # fmt: skip
     model = make_model(settings, credentials, clock)
     offered = registry.offered(commands)
     sessions = Sessions(
@@ -125,7 +131,8 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             worker_id=ids.new("worker"),
             boot_id=boot_id(),
             user_id=getpass.getuser(),
-            sandbox=sandbox.detect(),
+            sandbox=confined.level,
+            sandbox_minimum=settings.sandbox.level,
             wait=_waiter(offered),
             reconsider=reconsider,
             list_files=complete,
@@ -137,7 +144,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         clock=clock,
         ids=ids,
         version=__version__,
-        sandbox=sandbox.detect(),
+        sandbox=confined.level,
         transcripts=private_directory(places.transcripts),
         set_credentials=_setter(credentials),
         degraded=lambda: [*troubles, *((one["code"], one["message"]) for one in (opened.degraded() if opened else ()))],
@@ -157,6 +164,26 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         commands.close()
         await model.close()
         await store.close()
+
+
+def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
+    """What confines commands here, tried out. The daemon's own places are out of their reach."""
+    own = [str(place) for place in (places.state, places.runtime, places.config, private_temporary())]
+    exposure = sandbox.expose(
+        os.path.expanduser("~"), own=own, path=os.environ.get("PATH", ""),
+        read=settings.sandbox.read, write=settings.sandbox.write,
+    )  # fmt: skip
+    return sandbox.detect(exposure)
+
+
+def _weak_sandbox(found: sandbox.Sandbox, minimum: str) -> Trouble:
+    """What a person must know where commands are not confined fully (I13)."""
+    what = "Commands run without a sandbox" if found.level == "none" else "Commands run in a partial sandbox"
+    asked = "; every command is asked" if sandbox.below(found.level, minimum) else ""
+    return (
+        "SandboxMissing" if found.level == "none" else "SandboxPartial",
+        f"{what}: {found.why}{asked}. Nothing else is affected. Install bubblewrap for the full one and restart the daemon.",
+    )
 
 
 def _waiter(tools: Sequence[Tool]) -> Callable[[StartedCall, ToolContext], Awaitable[Verification]]:

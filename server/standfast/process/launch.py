@@ -21,6 +21,7 @@ from standfast.process import record as records
 from standfast.process.identity import Identity, alive
 from standfast.process.judge import State, judge, look
 from standfast.process.orphan import end_unsupervised
+from standfast.process.sandbox import UNCONFINED, Sandbox
 from standfast.process.supervised import Supervised, to_the_end
 
 STOP_S = 12.0
@@ -41,19 +42,28 @@ class Commands:
         umask: int = 0o022,
         environ: Mapping[str, str] | None = None,
         clock: Clock | None = None,
+        sandbox: Sandbox = UNCONFINED,
+        network: bool = False,
     ) -> None:
         """`grace_ms`: how long a command stays without a daemon. `umask`: the person's, for what commands make.
-        `environ`: where their allow-listed variables come from (default: this process's own).
+        `environ`: where their allow-listed variables come from (default: this process's own). `sandbox`: what confines them;
+        `network`: they have the network without asking for it.
         """
         self.clock: Clock = clock or SystemClock()
         self.grace_ms = grace_ms
         self.umask = umask
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.sandbox = sandbox
+        self.network = network
         self._held: dict[Path, Supervised] = {}
 
     def __len__(self) -> int:
         """How many live (the daemon does not exit while there is one)."""
         return len(self._held)
+
+    def supervisors(self) -> frozenset[int]:
+        """The pids of the supervisors of living commands: whatever descends from one is a command's process."""
+        return frozenset(supervised.pid for supervised in self._held.values())
 
     def held(self, directory: Path) -> Supervised | None:
         """The hold on the command of a record directory, None if it ended or is not ours (yet)."""

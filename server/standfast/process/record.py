@@ -61,6 +61,11 @@ class Spec(NamedTuple):
     output_max: int = 256 * 1024 * 1024
     umask: int = 0o022
     """The daemon's own is closed (files 0600); what a command makes is the person's."""
+    confinement: tuple[object, ...] | None = None
+    """A `confine.Confinement`; None: it runs with the person's own rights."""
+    placeholders: tuple[str, ...] = ()
+    """Directories that have to be there before it starts (`placeholders.py`); `placeholder_lock` says who needs them."""
+    placeholder_lock: str = ""
 
 
 class Record(NamedTuple):

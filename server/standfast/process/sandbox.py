@@ -1,23 +1,177 @@
-"""The seam for confinement of commands: today there is none, and it is said (I13). A later issue fills it."""
+"""How commands are confined here: which level works (found by trying, never assumed), and a command put under it (I13, F24).
+
+    full     bubblewrap: namespaces, an own view of the files, no network, and a system-call filter
+    partial  Landlock and the same filter: nothing outside the workspace; but `.git` and editor settings are not apart
+    none     neither works: a command runs with the person's own rights
+
+Nothing falls back by itself: a command planned for one level runs on that or not at all.
+"""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Level = Literal["none"]
+import standfast
+from standfast.process import bubblewrap, seccomp
+from standfast.process.bubblewrap import Bounds
+from standfast.process.confine import Confinement
+from standfast.process.exposure import Exposure, expose
+
+Level = Literal["none", "partial", "full"]
+LEVELS: tuple[Level, ...] = ("none", "partial", "full")
+"""Weakest first."""
+PROBE_S = 10.0
+_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+)
+_ALSO_READ = ("/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu")
+_TRY_LANDLOCK = (
+    "import sys; sys.path.append(sys.argv[1]); from standfast.process import confine; "
+    "confine.enter(confine.Confinement('partial', read=('/usr', '/lib', '/lib64', '/etc')))"
+)
 
 
-class Policy(NamedTuple):
-    """What a command may do. `level` is what `detect` found this machine can enforce."""
+class Sandbox(NamedTuple):
+    """What this machine enforces for this daemon's commands. Made by `detect`."""
 
     level: Level = "none"
 
 
-def detect() -> Level:
-    """The strongest confinement that works here."""
-    return "none"
+def _run(words: list[str], failed: str, pass_fds: tuple[int, ...] = ()) -> str:
+    try:
+        ran = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={}, cwd="/",
+            timeout=PROBE_S, pass_fds=pass_fds, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{failed} ({type(error).__name__})"
+    if ran.returncode == 0:
+        return ""
+    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{failed} ({said[-1] if said else f'exit code {ran.returncode}'})"
+    why: str = ""
+    """Why it is not `full`, as a sentence; empty where it is."""
+    program: str = ""
+    exposure: Exposure | None = None
 
 
-def wrap(argv: list[str], policy: Policy) -> list[str]:
-    """The command line that runs `argv` confined; `argv` itself at level `none`."""
-    return list(argv)
+UNCONFINED = Sandbox()
+
+
+class Confined(NamedTuple):
+    """A command as the supervisor is to start it."""
+
+    argv: list[str]
+    confinement: Confinement | None
+    environment: dict[str, str]
+    """What is different from the command's usual environment."""
+
+
+def detect(exposure: Exposure, *, best: Level = "full") -> Sandbox:
+    """Try what works, best first, by really doing it. Blocks for some ten milliseconds; `best` caps it (tests, debugging)."""
+    reasons: list[str] = []
+    if not sys.platform.startswith("linux") or not seccomp.available():
+        return Sandbox("none", f"there is no confinement for {sys.platform} on {os.uname().machine} yet")
+    if best == "full":
+        program = bubblewrap.find_program()
+        failed = "bubblewrap is not installed" if program is None else _try_bubblewrap(program, exposure)
+        if program is not None and not failed:
+            return Sandbox("full", "", program, exposure)
+        reasons.append(failed)
+    if best != "none":
+        failed = _try_landlock()
+        if not failed:
+            return Sandbox("partial", "; ".join(reasons), "", exposure)
+        reasons.append(failed)
+    return Sandbox("none", "; ".join(reasons) or "it is switched off")
+
+
+def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, private: Path) -> Confined:
+    """Put a command under the sandbox's level. `private`: a directory of the command's own, for what it keeps temporarily."""
+    if sandbox.level == "none" or sandbox.exposure is None:
+        return Confined(list(argv), None, {})
+    exposure = sandbox.exposure
+    if sandbox.level == "full":
+        words = bubblewrap.command_line(sandbox.program, exposure, bounds, argv, cwd=cwd)
+        return Confined(words, Confinement("full"), {"TMPDIR": "/tmp"})
+    temporary = str(private / "tmp")
+    confinement = Confinement(
+        "partial",
+        sockets=bounds.network,
+        read=_without(
+            [*exposure.system, *_ALSO_READ, *exposure.tools, *bounds.read, *_resolver(bounds)], exposure.hidden
+        ),
+        write=_without(
+            [bounds.workspace, temporary, *_DEVICES, *exposure.write, *bounds.write], exposure.hidden, [temporary]
+        ),
+        make=(temporary,),
+    )
+    return Confined(list(argv), confinement, {"TMPDIR": temporary})
+
+
+def below(level: str, minimum: str) -> bool:
+    """Whether a level is weaker than the one that the person wants. An unknown word is the weakest."""
+    ranks: dict[str, int] = {name: rank for rank, name in enumerate(LEVELS)}
+    return ranks.get(level, 0) < ranks.get(minimum, 0)
+
+
+def _without(paths: Sequence[str], hidden: Sequence[str], kept: Sequence[str] = ()) -> tuple[str, ...]:
+    """Landlock only adds: a directory with something hidden beneath is given as its other entries, one by one. Nothing new can
+    then be made in that directory itself, which is the safe side."""
+    given: list[str] = []
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop()
+        if path in kept or not any(Path(one).is_relative_to(path) for one in hidden if os.path.lexists(one)):
+            if path in kept or not any(Path(path).is_relative_to(one) for one in hidden):
+                given.append(path)
+        elif path not in hidden and os.path.isdir(path):
+            waiting += [os.path.join(path, name) for name in os.listdir(path)]
+    return tuple(given)
+
+
+def _resolver(bounds: Bounds) -> tuple[str, ...]:
+    return (os.path.realpath("/etc/resolv.conf"),) if bounds.network else ()
+
+
+def _try_bubblewrap(program: str, exposure: Exposure) -> str:
+    """Run `true` as any command would run. Why that failed, empty if it did not."""
+    handle = os.memfd_create("filter", 0)
+    try:
+        os.write(handle, seccomp.program(sockets=True))
+        os.lseek(handle, 0, os.SEEK_SET)
+        bounds = Bounds("/tmp")
+        words = bubblewrap.command_line(
+            program, exposure, bounds, ["/bin/sh", "-c", "exit 0"], cwd="/", filter_fd=handle
+        )
+        return _run(words, "bubblewrap cannot make its namespaces here", pass_fds=(handle,))
+    finally:
+        os.close(handle)
+
+
+def _try_landlock() -> str:
+    root = str(Path(standfast.__file__).parent.parent)
+    return _run([sys.executable, "-I", "-S", "-c", _TRY_LANDLOCK, root], "Landlock is not available here")
+
+
+__all__ = [
+    "LEVELS",
+    "UNCONFINED",
+    "Bounds",
+    "Confined",
+    "Exposure",
+    "Level",
+    "Sandbox",
+    "below",
+    "confine",
+    "detect",
+    "expose",
+]

@@ -39,7 +39,8 @@ class Supervised:
 
     def __init__(self, directory: Path, pid: int, control: int, *, child: bool, ended: Callable[[Path], None]) -> None:
         self.directory = directory
-        self._pid = pid
+        self.pid = pid
+        """The supervisor's."""
         self._control = control
         self._child = child
         self._report = ended
@@ -86,10 +87,10 @@ class Supervised:
         loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
         try:
-            self._handle = os.pidfd_open(self._pid)
+            self._handle = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # not Linux, or gone already
             self._handle = -1
-            self._timer = loop.call_soon(self._poll, identify(self._pid))
+            self._timer = loop.call_soon(self._poll, identify(self.pid))
             return
         loop.add_reader(self._handle, self._on_end)
 
@@ -104,7 +105,7 @@ class Supervised:
         self._unwatch()
         if self._child:
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._pid, os.WNOHANG)
+                os.waitpid(self.pid, os.WNOHANG)
         self._close()
         self._gone.set()
         self._report(self.directory)

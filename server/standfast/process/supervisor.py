@@ -19,6 +19,7 @@ import signal
 import sys
 import time
 
+from standfast.process import confine, placeholders, tree
 from standfast.process import record as records
 from standfast.process import tree
 from standfast.process.identity import Stat, identify
@@ -127,6 +128,7 @@ class Supervisor:
             stdin, self.input = os.pipe()
             os.set_blocking(self.input, False)
         else:
+        self.placeholders = placeholders.hold(self.spec.placeholder_lock, self.spec.placeholders)
             stdin = os.open(os.devnull, os.O_RDONLY)
         gate, gate_write = os.pipe()
         self.main = os.fork()
@@ -317,6 +319,7 @@ class Supervisor:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
+        placeholders.let_go(self.placeholders)
         self.output.close()
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         end = records.Exit(
@@ -359,6 +362,8 @@ def _execute(spec: records.Spec, stdin: int, output: int, gate: int) -> None:
         if os.read(gate, 1) != b"!":
             os._exit(0)
         os.umask(spec.umask)
+        if (confinement := confine.from_spec(spec.confinement)) is not None:
+            confine.enter(confinement)
         os.chdir(spec.cwd)
         os.execve(spec.argv[0], spec.argv, {**os.environ, "PWD": spec.cwd})
     except OSError as error:

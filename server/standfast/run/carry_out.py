@@ -73,7 +73,9 @@ async def carry_out(
     if isinstance(plan, Outcome):
         return await _record(run, call_id, plan)
     await run.emit(
-        ToolStarted(call_id=call_id, intents=list(plan.intents), operation_id=operation_id, sandbox=ctx.sandbox),
+        ToolStarted(
+            call_id=call_id, intents=list(plan.intents), operation_id=operation_id, sandbox=plan.sandbox or ctx.sandbox
+        ),
         blobs=plan.blobs,
     )
     hit("before_effect")
@@ -96,7 +98,10 @@ async def _permitted(
         if granted is not None and granted.digest == plan.digest:
             return plan
         standing = await run.standing()
-        decision = decide(standing.mode, plan, standing.allowed, untrusted=standing.untrusted)
+        decision = decide(
+            standing.mode, plan, standing.allowed,
+            untrusted=standing.untrusted, level=plan.sandbox or ctx.sandbox, minimum=standing.minimum,
+        )  # fmt: skip
         if decision == "allow":
             return plan
         if decision == "deny":
@@ -111,7 +116,7 @@ async def _permitted(
 async def _ask(run: Runtime, ctx: ToolContext, plan: Plan) -> Answer:
     question = PermissionRequested(
         call_id=ctx.call_id, digest=plan.digest, summary=plan.summary, files=list(plan.files), risks=list(plan.risks),
-        sandbox=ctx.sandbox, allow_key=plan.allow_key,
+        sandbox=plan.sandbox or ctx.sandbox, allow_key=plan.allow_key,
     )  # fmt: skip
     try:
         return await run.ask(question, plan.blobs)

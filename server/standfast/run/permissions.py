@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Literal
 
+from standfast.process.sandbox import below
 from standfast.tools.base import Plan
 
 Decision = Literal["allow", "ask", "deny"]
 
 
-def decide(mode: str, plan: Plan, allowed: Set[str], *, untrusted: bool = False) -> Decision:
+def decide(
+    mode: str, plan: Plan, allowed: Set[str], *, untrusted: bool = False, level: str = "none", minimum: str = "none"
+) -> Decision:
     """What becomes of a plan in a session's mode.
 
     `plan` reads only · `ask` asks for every write and command · `edit` lets edits of the workspace through · `auto` commands too.
     `allowed` holds what the person allowed for the session, as exact keys. A plan with risks is asked in every mode: the person
     sees each risk by name, and no earlier answer covers it. `untrusted`: the editor declared the folder so; then at most `ask`.
+    `level`: what the command would run under; below the person's `minimum` every command is asked, whatever was allowed before.
     """
     if untrusted and mode not in ("plan", "ask"):
         mode = "ask"
@@ -26,7 +30,7 @@ def decide(mode: str, plan: Plan, allowed: Set[str], *, untrusted: bool = False)
         return "ask" if plan.risks else "allow"
     if mode == "plan":
         return "deny"
-    if plan.risks:
+    if plan.risks or (plan.effect == "command" and below(level, minimum)):
         return "ask"
     if plan.allow_key is not None and plan.allow_key in allowed:
         return "allow"

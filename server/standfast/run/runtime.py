@@ -39,6 +39,8 @@ class Standing:
     mode: str
     allowed: frozenset[str]
     untrusted: bool
+    minimum: str = "none"
+    """The sandbox level below which every command is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,9 @@ class Parts:
     boot_id: str
     user_id: str
     sandbox: str = "none"
+    """The level that confines commands here."""
+    sandbox_minimum: str = "none"
+    """The person's: below it every command is asked."""
     goal_pause_s: float = 2.0
     """Between a turn that a goal started and the next."""
     retry_base_ms: int = 500

@@ -63,7 +63,8 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     async def standing() -> Standing:
         row = await now()
         allowed = await parts.store.allowances(session_id)
-        return Standing(row.mode, frozenset(allowed), row.workspace_uri in folders.untrusted)
+        untrusted = row.workspace_uri in folders.untrusted
+        return Standing(row.mode, frozenset(allowed), untrusted, parts.sandbox_minimum)
 
     async def ask(question: PermissionRequested, blobs: Mapping[str, bytes]) -> Answer:
         return await permissions.ask(live, emit, question, blobs)

@@ -52,6 +52,8 @@ class Plan:
     """Sentences; any makes the call asked for in every mode (files that start programs, secrets, no undo possible)."""
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Pre-images and the like, durable together with `tool_started`."""
+    sandbox: str | None = None
+    """The level that the call's own command would run under, where that is not the daemon's (`ToolContext.sandbox`)."""
     state: Any = None
     """The tool's own, handed back to `run`."""
 
@@ -117,6 +119,7 @@ class ToolContext:
     trusted: bool = False
     """The person trusts the folder: its own hooks, filters and settings may act."""
     sandbox: str = "none"
+    """The level that confines commands: none, partial or full."""
     goal: Mapping[str, Any] | None = None
     """The session's goal (R6.3), for the tool that reports on it."""
 

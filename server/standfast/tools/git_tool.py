@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from standfast.events.types import Intent, Target, Verdict
-from standfast.process import sandbox
 from standfast.process.environment import command_environment
 from standfast.process.launch import Commands
 from standfast.process.record import Spec
@@ -29,6 +28,7 @@ from standfast.tools.commands_base import (
     stopped_for_cancel,
     visible,
 )
+from standfast.tools.confining import Wish, bound, confined, explained
 from standfast.tools.git_lock import remove_lock, with_lock
 from standfast.tools.git_state import Git, GitFailed, Snapshot, open_git, snapshot
 from standfast.tools.git_verdict import by_repository
@@ -87,7 +87,7 @@ class GitTool:
         return Plan(
             effect="command",
             summary=f"{visible(words.title)} ({visible(where)})",
-            digest=digest("git", words.argv, asdict(before), git.filters),
+            digest=digest("git", words.argv, asdict(before), git.filters, self.commands.sandbox.level),
             intents=(
                 Intent.model_validate(
                     {"kind": "git", **intent, **state, "name": args.name, "paths": list(args.paths or [])}
@@ -106,7 +106,7 @@ class GitTool:
             if step.before is not None and (moved := await self._moved(step)):
                 return Outcome("error", moved, reason="GIT_CHANGED")
             spec = Spec(
-                argv=sandbox.wrap([*step.git.argv, *step.words.argv], sandbox.Policy(sandbox.detect())),
+                argv=[*step.git.argv, *step.words.argv],
                 command=step.words.title,
                 cwd=str(ctx.workspace),
                 call_id=ctx.call_id,
@@ -115,11 +115,14 @@ class GitTool:
                 timeout_ms=TIMEOUT_MS,
             )
             environment = {**step.git.environment, "STANDFAST_OPERATION_ID": ctx.operation_id}
+            under = bound(self.commands, Wish())
+            spec, environment = await confined(self.commands, spec, environment, ctx, under, for_git=True)
             started = await start(self.commands, directory, spec, environment)
             if isinstance(started, Outcome):
                 return started
             await follow(started, ctx)
-            return await outcome_of(await self.commands.wait(directory), directory)
+            outcome = await outcome_of(await self.commands.wait(directory), directory)
+            return explained(outcome, under, can_widen=False)
         except asyncio.CancelledError:
             return await stopped_for_cancel(self.commands, directory)
         except GitFailed as failed:

@@ -13,7 +13,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from standfast.events.types import Intent
-from standfast.process import sandbox
 from standfast.process.environment import command_environment
 from standfast.process.judge import State
 from standfast.process.launch import Commands
@@ -33,6 +32,7 @@ from standfast.tools.commands_base import (
     visible,
 )
 from standfast.tools.git_lock import remove_lock, with_lock
+from standfast.tools.confining import Bound, Wish, bound, confined, explained
 
 TIMEOUT_S = 600.0
 """Of a command that names none; one in the background has none."""
@@ -50,6 +50,20 @@ class RunCommandArgs(BaseModel):
         False, description="Return at once with a process_id for the `process` tool, e.g. for a server."
     )
 
+    network: bool = Field(
+        False,
+        description="Ask the person for the network (a command in the sandbox has none, also no ports that others reach).",
+    )
+    outside_sandbox: bool = Field(
+        False, description="Ask the person to run it without the sandbox. Only for what cannot work within."
+    )
+
+
+class Step(NamedTuple):
+    """What `plan` hands to `run`."""
+
+    cwd: Path
+    under: Bound
 
 class RunCommand:
     """The tool. `commands` is the daemon's own set of living commands, shared with `process` and `git`."""
@@ -73,26 +87,31 @@ class RunCommand:
         if isinstance(cwd, Outcome):
             return cwd
         where = "" if cwd == await asyncio.to_thread(ctx.workspace.resolve) else f" (in {visible(str(args.cwd))})"
-        how = " in the background" if args.background else ""
+        under = bound(self.commands, Wish(args.network, args.outside_sandbox))
+        how = under.words + (" in the background" if args.background else "")
         limit = f", at most {args.timeout_s:g} s" if args.timeout_s is not None else ""
         intent = {"command": args.command, "cwd": str(cwd), "record": ctx.call_id, "background": args.background}
         return Plan(
             effect="command",
             summary=f"Run{how}{where}{limit}: {visible(args.command)}",
-            digest=digest("run_command", args.command, str(cwd), args.timeout_s, args.background),
+            digest=digest(
+                "run_command", args.command, str(cwd), args.timeout_s, args.background, under.level, under.network
+            ),
             intents=(Intent.model_validate({"kind": "command", **intent}),),
-            allow_key=f"command:{digest(args.command, str(cwd))}",
-            state=cwd,
+            allow_key=f"command:{digest(args.command, str(cwd), under.level, under.network)}",
+            risks=under.risks,
+            sandbox=under.level,
+            state=Step(cwd, under),
         )
 
     async def run(self, args: RunCommandArgs, plan: Plan, ctx: ToolContext) -> Outcome:
         """Start it and wait for its end. Cancelled: ends the whole tree and returns a `cancelled` outcome that says so."""
-        cwd: Path = plan.state
+        step: Step = plan.state
         directory = ctx.spool / ctx.call_id
         spec = Spec(
-            argv=sandbox.wrap([await asyncio.to_thread(_shell), "-c", args.command], sandbox.Policy(sandbox.detect())),
+            argv=[await asyncio.to_thread(_shell), "-c", args.command],
             command=args.command,
-            cwd=str(cwd),
+            cwd=str(step.cwd),
             call_id=ctx.call_id,
             session_id=ctx.session_id,
             operation_id=ctx.operation_id,
@@ -102,12 +121,13 @@ class RunCommand:
         try:
             environment = command_environment(self.commands.environ, ctx.operation_id)
             started = await start(self.commands, directory, spec, environment)
+            spec, environment = await confined(self.commands, spec, environment, ctx, step.under)
             if isinstance(started, Outcome):
                 return started
             if args.background:
                 return await self._in_background(directory)
             await follow(started, ctx)
-            return await outcome_of(await self.commands.wait(directory), directory)
+            return explained(await outcome_of(await self.commands.wait(directory), directory), step.under)
         except asyncio.CancelledError:
             return await stopped_for_cancel(self.commands, directory)
 

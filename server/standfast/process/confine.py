@@ -1,0 +1,59 @@
+"""What a command's own process does to itself right before it becomes the command (the supervisor's child; standard library only).
+
+`full`: it hands the system-call filter to bubblewrap, by a descriptor. `partial`: it confines itself, for good, by Landlock and the
+same filter. Where any of it fails nothing is run: there is no way from here to running unconfined.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, NamedTuple
+
+from standfast.process import landlock, seccomp
+
+FILTER_FD = 9
+"""Where bubblewrap is told to read the filter from."""
+_PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP = 38, 24
+
+
+class Confinement(NamedTuple):
+    """How a command is confined; plain values, since they travel in `spec.json`."""
+
+    level: str
+    """full or partial."""
+    sockets: bool = True
+    """IPv4 and IPv6 sockets may be made (in a network of its own where the level is `full`)."""
+    read: tuple[str, ...] = ()
+    """`partial`: what may be read and run."""
+    write: tuple[str, ...] = ()
+    """`partial`: what may be changed."""
+    make: tuple[str, ...] = ()
+    """Private directories to make first, 0700."""
+
+
+def from_spec(value: Any) -> Confinement | None:
+    """The confinement in a spec read from disk; None: the command runs unconfined."""
+    return None if value is None else Confinement(*value)
+
+
+def enter(confinement: Confinement) -> None:
+    """Confine this process, or get ready for the program that does. Raises OSError: then the command must not run."""
+    for directory in confinement.make:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+    program = seccomp.program(sockets=confinement.sockets)
+    if confinement.level == "full":
+        handle = os.memfd_create("filter", 0)
+        os.write(handle, program)
+        os.lseek(handle, 0, os.SEEK_SET)
+        if handle != FILTER_FD:
+            os.dup2(handle, FILTER_FD)
+            os.close(handle)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in range(64):
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails where there is nothing to drop
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no_new_privs was refused")
+    landlock.restrict(read=confinement.read, write=confinement.write)
+    seccomp.load(program)

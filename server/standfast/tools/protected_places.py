@@ -1,0 +1,73 @@
+"""Which places of a workspace a confined command may read but not change: git's own, and files that start programs (ATK-18, 19, e09).
+
+The same names as `files/protected.py`, found on the disk by one bounded walk before each command.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from standfast.files.protected import STARTS_PROGRAMS, is_git, plain_name
+
+FOLDERS_MAX = 4_000
+"""Directories that are looked into; in what lies beyond only the commonest names at the top are protected."""
+_UNSEEN = frozenset(
+    {"node_modules", ".venv", "venv", "__pycache__", ".tox", "site-packages", ".mypy_cache", ".hypothesis"}
+)
+"""Installed packages and caches: whole trees that are no part of the project, and that tools must be able to write."""
+_DIRECTORIES = frozenset(pattern.rpartition("/")[0] for pattern, _ in STARTS_PROGRAMS if "/" in pattern)
+_FILES = frozenset(pattern for pattern, _ in STARTS_PROGRAMS if "/" not in pattern and "*" not in pattern)
+_SUFFIX = ".code-workspace"
+STAND_INS = (".vscode", ".idea", ".zed", ".claude", ".cursor", ".codex", ".gemini", ".standfast")
+"""Acted upon by an open editor or agent as soon as they appear: kept from appearing while a command runs."""
+
+
+class Protected(NamedTuple):
+    """Absolute paths."""
+
+    read_only: tuple[str, ...]
+    """What exists."""
+    stand_ins: tuple[str, ...]
+    """Directories that are to be there, empty and read-only, because they do not exist yet (or are others' stand-ins)."""
+
+
+def protected(workspace: Path) -> Protected:
+    """Walk the workspace (links are not followed)."""
+    found: list[str] = []
+    waiting, looked = [str(workspace)], 0
+    while waiting and looked < FOLDERS_MAX:
+        looked += 1
+        waiting += _look(waiting.pop(0), found)
+    missing = [str(workspace / name) for name in STAND_INS if not os.path.lexists(workspace / name)]
+    empty = [path for path in found if os.path.basename(path) in STAND_INS and _is_empty(path)]
+    return Protected(tuple(found), (*missing, *empty))
+
+
+def _look(directory: str, found: list[str]) -> list[str]:
+    """Note what is protected in a directory; returns the directories to look into."""
+    inner: list[str] = []
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:
+        return inner
+    above = plain_name(os.path.basename(directory))
+    for entry in entries:
+        name = entry.name.casefold() if entry.name.isascii() else plain_name(entry.name)
+        name = name.rstrip(". ")
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if is_git(name) or (is_directory and (name in _DIRECTORIES or f"{above}/{name}" in _DIRECTORIES)):
+            found.append(entry.path)
+        elif is_directory and name not in _UNSEEN:
+            inner.append(entry.path)
+        elif not is_directory and (name in _FILES or name.endswith(_SUFFIX)) and not entry.is_symlink():
+            found.append(entry.path)
+    return inner
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.path.isdir(path) and not os.listdir(path)
+    except OSError:
+        return False
