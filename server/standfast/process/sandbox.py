@@ -9,6 +9,11 @@ Nothing falls back by itself: a command planned for one level runs on that or no
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import standfast
@@ -43,20 +48,6 @@ class Sandbox(NamedTuple):
     """What this machine enforces for this daemon's commands. Made by `detect`."""
 
     level: Level = "none"
-
-
-def _run(words: list[str], failed: str, pass_fds: tuple[int, ...] = ()) -> str:
-    try:
-        ran = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={}, cwd="/",
-            timeout=PROBE_S, pass_fds=pass_fds, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"{failed} ({type(error).__name__})"
-    if ran.returncode == 0:
-        return ""
-    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"{failed} ({said[-1] if said else f'exit code {ran.returncode}'})"
     why: str = ""
     """Why it is not `full`, as a sentence; empty where it is."""
     program: str = ""
@@ -160,6 +151,20 @@ def _try_bubblewrap(program: str, exposure: Exposure) -> str:
 def _try_landlock() -> str:
     root = str(Path(standfast.__file__).parent.parent)
     return _run([sys.executable, "-I", "-S", "-c", _TRY_LANDLOCK, root], "Landlock is not available here")
+
+
+def _run(words: list[str], failed: str, pass_fds: tuple[int, ...] = ()) -> str:
+    try:
+        ran = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={}, cwd="/",
+            timeout=PROBE_S, pass_fds=pass_fds, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{failed} ({type(error).__name__})"
+    if ran.returncode == 0:
+        return ""
+    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{failed} ({said[-1] if said else f'exit code {ran.returncode}'})"
 
 
 __all__ = [

@@ -21,7 +21,6 @@ import time
 
 from standfast.process import confine, placeholders, tree
 from standfast.process import record as records
-from standfast.process import tree
 from standfast.process.identity import Stat, identify
 
 CONTROL_FD = 3
@@ -128,8 +127,8 @@ class Supervisor:
             stdin, self.input = os.pipe()
             os.set_blocking(self.input, False)
         else:
-        self.placeholders = placeholders.hold(self.spec.placeholder_lock, self.spec.placeholders)
             stdin = os.open(os.devnull, os.O_RDONLY)
+        self.placeholders = placeholders.hold(self.spec.placeholder_lock, self.spec.placeholders)
         gate, gate_write = os.pipe()
         self.main = os.fork()
         if self.main == 0:
@@ -319,8 +318,8 @@ class Supervisor:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        placeholders.let_go(self.placeholders)
         self.output.close()
+        placeholders.let_go(self.placeholders)
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         end = records.Exit(
             exit_code=code if code is not None and code >= 0 else None,
@@ -362,11 +361,11 @@ def _execute(spec: records.Spec, stdin: int, output: int, gate: int) -> None:
         if os.read(gate, 1) != b"!":
             os._exit(0)
         os.umask(spec.umask)
+        os.chdir(spec.cwd)
         if (confinement := confine.from_spec(spec.confinement)) is not None:
             confine.enter(confinement)
-        os.chdir(spec.cwd)
         os.execve(spec.argv[0], spec.argv, {**os.environ, "PWD": spec.cwd})
-    except OSError as error:
+    except (OSError, KeyError) as error:
         os.write(2, f"The command could not be started: {error}\n".encode())
         os._exit(126 if isinstance(error, PermissionError) else 127)
     finally:

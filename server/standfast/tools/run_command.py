@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,8 +32,8 @@ from standfast.tools.commands_base import (
     verification,
     visible,
 )
-from standfast.tools.git_lock import remove_lock, with_lock
 from standfast.tools.confining import Bound, Wish, bound, confined, explained
+from standfast.tools.git_lock import remove_lock, with_lock
 
 TIMEOUT_S = 600.0
 """Of a command that names none; one in the background has none."""
@@ -49,7 +50,6 @@ class RunCommandArgs(BaseModel):
     background: bool = Field(
         False, description="Return at once with a process_id for the `process` tool, e.g. for a server."
     )
-
     network: bool = Field(
         False,
         description="Ask the person for the network (a command in the sandbox has none, also no ports that others reach).",
@@ -64,6 +64,7 @@ class Step(NamedTuple):
 
     cwd: Path
     under: Bound
+
 
 class RunCommand:
     """The tool. `commands` is the daemon's own set of living commands, shared with `process` and `git`."""
@@ -120,8 +121,8 @@ class RunCommand:
         )
         try:
             environment = command_environment(self.commands.environ, ctx.operation_id)
-            started = await start(self.commands, directory, spec, environment)
             spec, environment = await confined(self.commands, spec, environment, ctx, step.under)
+            started = await start(self.commands, directory, spec, environment)
             if isinstance(started, Outcome):
                 return started
             if args.background:
