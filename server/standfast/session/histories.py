@@ -11,10 +11,11 @@ import structlog
 
 from standfast.errors import Busy, StandfastError
 from standfast.projections.rows import SessionRow
-from standfast.session import recovery
+from standfast.session import compaction
 from standfast.session.foreign_intake import take_in_file
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
+from standfast.session.restart import mark_runs
 from standfast.session.workspace import to_path
 from standfast.store.export import export_session
 from standfast.store.importing import import_session
@@ -39,6 +40,7 @@ async def delete(parts: Parts, live: LiveSessions, row: SessionRow) -> None:
             raise Busy(
                 "SessionBusy", "A run is going on in this session. It was not deleted. Stop it or wait for its end."
             )
+        await compaction.give_up(one)
         await parts.journal.settle()
         await parts.store.delete(row.session_id)
     live.forget(row.session_id)
@@ -61,17 +63,9 @@ async def take_in(parts: Parts, uri: str, *, force: bool) -> str:
         for sentence in taken.skipped:
             log.warning("import left out", session_id=session_id, what=sentence)
     if added:
-        await end_what_was_running(parts, session_id)
+        await mark_runs(parts, session_id)
         await announce(parts, session_id)
     return session_id
-
-
-async def end_what_was_running(parts: Parts, session_id: str) -> None:
-    """Runs that had no end when the history was written have none here either: nobody carries them out."""
-    for run in await parts.store.unfinished_runs():
-        if run.session_id == session_id:
-            pending = await parts.store.calls(session_id=session_id, pending=True)
-            await parts.journal.emit(session_id, recovery.interruption(run, pending))
 
 
 async def announce(parts: Parts, session_id: str) -> None:

@@ -32,6 +32,8 @@ class Live:
     stopped_by_person: bool = False
     pursuing: bool = False
     """A turn towards the goal starts after the pause."""
+    compacting: asyncio.Task[None] | None = None
+    """A checkpoint that the person asked for is being made."""
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     watched: set[str] = field(default_factory=set[str])
     """Calls whose running commands are waited for."""

@@ -47,6 +47,8 @@ class Parts:
     """The person's: below it every command is asked."""
     goal_pause_s: float = 2.0
     """Between a turn that a goal started and the next."""
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits so many seconds."""
     retry_base_ms: int = 500
     """The first pause before the model is asked again."""
     wait: Callable[[StartedCall, ToolContext], Awaitable[Verification]] | None = None

@@ -53,3 +53,8 @@ def resolution(call: CallRow, decision: str, by: str) -> PermissionResolved:
 def denial(call: CallRow) -> ToolResult:
     """The result of a call that was denied while no run waited for it. Pure."""
     return ToolResult(call_id=call.call_id, status="denied", content=DENIED, recovered=True, reason="denied")
+
+
+async def open_questions(parts: Parts, session_id: str) -> list[CallRow]:
+    """Calls whose permission waits for an answer, also from before a crash."""
+    return [call for call in await parts.store.calls(session_id=session_id, pending=True) if call.state == "asked"]

@@ -1,4 +1,4 @@
-"""Runs of a session: start, queue, cancel, resume, end. One at a time; what cannot start now waits, durably (R1.2, R5, R13).
+"""Runs of a session: start, steer, cancel, resume, answer, end. One at a time; what cannot start now waits, durably (R1.2, R5, R13).
 
 Each transition is one transaction, taken under the session's `turn`: a crash falls between two of them, never inside.
 """
@@ -11,35 +11,20 @@ from collections.abc import Sequence
 import structlog
 
 from standfast.errors import Busy, NotAvailable, NotFound, StandfastError
-from standfast.events.types import (
-    ErrorInfo,
-    Fact,
-    MessageDequeued,
-    MessageEdited,
-    MessageQueued,
-    RunFinished,
-    RunStarted,
-    SessionUpdated,
-    TextContent,
-    UserMessage,
-)
+from standfast.events.types import Fact, MessageQueued, RunFinished, TextContent, UserMessage
 from standfast.projections.rows import CallRow, MessageRow, RunRow, SessionRow
-from standfast.run import goal
-from standfast.run.loop import Granted, run_loop
+from standfast.run.loop import Granted
 from standfast.run.runtime import Answer
-from standfast.run.window import summarise
-from standfast.session import goals, permissions, recovery
+from standfast.session import compaction, goals, permissions, queue, recovery
 from standfast.session.binding import require
 from standfast.session.live import Live, LiveSessions
 from standfast.session.parts import Parts
-from standfast.session.surroundings import Folders, surroundings
-from standfast.session.verification import verify_session
+from standfast.session.pursuit import Pursuit
+from standfast.session.starting import Starting, Tagged
+from standfast.session.surroundings import Folders
 from standfast.session.views import StartedRun
 
 log = structlog.get_logger("session")
-
-Tagged = tuple[str | None, Fact]
-"""A fact and the run that it belongs to, if to any."""
 
 
 class Runs:
@@ -48,7 +33,13 @@ class Runs:
     def __init__(self, parts: Parts, live: LiveSessions) -> None:
         self._parts = parts
         self._live = live
-        self.folders = Folders()
+        self._starting = Starting(parts, self._end)
+        self._pursuit = Pursuit(parts, self._starting)
+
+    @property
+    def folders(self) -> Folders:
+        """What editors say of folders."""
+        return self._starting.folders
 
     # -- what a person asks for -----------------------------------------------------------------------------------
 
@@ -67,9 +58,9 @@ class Runs:
                 await self._parts.journal.emit(row.session_id, queued, run_id=run_id)
                 waiting = await self._parts.store.messages(session_id=row.session_id, state="queued")
                 return StartedRun(run_id, "queued", position=len(waiting) - 1)
-            await require(row, self.folders.open)
+            await require(row, self._starting.folders.open)
             message = UserMessage(message_id=message_id, client_message_id=client_message_id, content=list(content))
-            await self._begin(live, row, run_id, self._started("message"), [(run_id, message)])
+            await self._starting.begin(live, row, run_id, self._starting.started("message"), [(run_id, message)])
             return StartedRun(run_id, "running")
 
     async def steer(self, run_id: str, content: Sequence[TextContent], client_message_id: str) -> None:
@@ -98,10 +89,7 @@ class Runs:
             await asyncio.wait([live.task])
         row = await self.row(run_id)
         if row.status == "queued":
-            for message in await self._parts.store.messages(session_id=row.session_id, state="queued"):
-                if message.run_id == run_id:
-                    removed = MessageDequeued(message_id=message.message_id, reason="removed")
-                    await self._parts.journal.emit(row.session_id, removed, run_id=run_id)
+            await queue.take_out(self._parts, row.session_id, run_id)
             row = await self.row(run_id)
         return row
 
@@ -123,9 +111,9 @@ class Runs:
                 )
             self._require_idle(live)
             await self._require_sane(row, confirm=confirm)
-            await require(session, self.folders.open)
+            await require(session, self._starting.folders.open)
             new_id = self._parts.ids.new("run")
-            await self._begin(live, session, new_id, self._started("resume", run_id), [])
+            await self._starting.begin(live, session, new_id, self._starting.started("resume", run_id), [])
             return StartedRun(new_id, "running")
 
     async def retry(self, session: SessionRow, text: str, facts: Sequence[Tagged]) -> StartedRun:
@@ -140,63 +128,31 @@ class Runs:
                 )
                 await self._parts.journal.emit(session.session_id, [*facts, (run_id, queued)])
                 return StartedRun(run_id, "queued")
-            await require(session, self.folders.open)
+            await require(session, self._starting.folders.open)
             message = UserMessage(message_id=message_id, client_message_id=message_id, content=content)
-            await self._begin(live, session, run_id, self._started("retry"), [(run_id, message)], before=facts)
+            await self._starting.begin(
+                live, session, run_id, self._starting.started("retry"), [(run_id, message)], before=facts
+            )
             return StartedRun(run_id, "running")
 
     async def compact(self, session: SessionRow) -> None:
-        """A checkpoint on demand. Raises SessionBusy, ModelError."""
+        """A checkpoint on demand; given up when a run begins meanwhile. Raises SessionBusy, ModelError, ActionNotAvailable."""
         live = self._live.of(session.session_id)
         async with live.turn:
             self._require_idle(live)
-            runtime = surroundings(self._parts, self.folders, live, session, session.last_run_id)
-            await summarise(runtime, await runtime.context())
+            if live.compacting is not None:
+                raise Busy("SessionBusy", "A checkpoint is being made in this session already. Wait for it.")
+            done = compaction.begin(self._parts, self._starting.folders, live, session)
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError:
+            if not done.done() and live.compacting is not None:
+                live.compacting.cancel()
+            raise
 
     async def release_queue(self, session: SessionRow) -> None:
         """The person lets a held queue go on."""
-        live = self._live.of(session.session_id)
-        async with live.turn:
-            waiting = await self._parts.store.messages(session_id=session.session_id, state="queued")
-            freed = SessionUpdated(queue_held=False)
-            if live.run_id is not None or not waiting:
-                await self._parts.journal.emit(session.session_id, freed)
-                return
-            await require(session, self.folders.open)
-            run_id = waiting[0].run_id
-            await self._begin(live, session, run_id, self._started("queue"), _sent(waiting[0]), before=[(None, freed)])
-
-    async def change_queued(
-        self,
-        session: SessionRow,
-        message_id: str,
-        *,
-        text: str | None = None,
-        position: int | None = None,
-        remove: bool = False,
-    ) -> tuple[list[MessageRow], bool]:
-        """Edit, move or remove a message that waits. Returns the queue and whether it is held.
-
-        Raises MessageNotFound for one that does not wait (any more).
-        """
-        live = self._live.of(session.session_id)
-        async with live.turn:
-            waiting = await self._parts.store.messages(session_id=session.session_id, state="queued")
-            message = next((one for one in waiting if one.message_id == message_id), None)
-            if message is None:
-                raise NotFound(
-                    "MessageNotFound",
-                    f"No message {message_id} waits in the queue. Nothing was changed; it may have been sent.",
-                )
-            fact = (
-                MessageDequeued(message_id=message_id, reason="removed")
-                if remove
-                else MessageEdited(message_id=message_id, text=text, position=position)
-            )
-            await self._parts.journal.emit(session.session_id, fact, run_id=message.run_id)
-            waiting = await self._parts.store.messages(session_id=session.session_id, state="queued")
-            row = await self._parts.store.session(session.session_id)
-            return waiting, bool(waiting) and row is not None and row.queue_held
+        await queue.release(self._parts, self._starting, self._live.of(session.session_id), session)
 
     async def answer(self, call: CallRow, session: SessionRow, decision: str, digest: str, by: str) -> bool:
         """The answer to a permission. Of several, of late and of other content's answers only the first fitting one counts."""
@@ -221,43 +177,15 @@ class Runs:
     async def _carry_on(self, live: Live, session: SessionRow, call: CallRow, resolved: Fact, answer: Answer) -> None:
         """`allow` to a permission that a crash left open: the call is carried out once, in a run that resumes its own."""
         self._require_idle(live)
-        await require(session, self.folders.open)
+        await require(session, self._starting.folders.open)
         granted = Granted(call.call_id, call.tool, dict(call.args), answer)
         run_id = self._parts.ids.new("run")
-        started = self._started("permission", call.run_id)
-        await self._begin(live, session, run_id, started, [], before=[(call.run_id, resolved)], granted=granted)
+        started = self._starting.started("permission", call.run_id)
+        await self._starting.begin(
+            live, session, run_id, started, [], before=[(call.run_id, resolved)], granted=granted
+        )
 
     # -- begin and end --------------------------------------------------------------------------------------------
-
-    async def _begin(
-        self, live: Live, session: SessionRow, run_id: str, started: RunStarted, facts: Sequence[Tagged],
-        *, before: Sequence[Tagged] = (), granted: Granted | None = None,
-    ) -> None:  # fmt: skip
-        """Record the start with all that belongs to it in one transaction, then let the loop go. Under `live.turn`."""
-        await verify_session(self._parts, live, session)
-        asked = await self._open_questions(session.session_id)
-        expired = recovery.expiry(call for call in asked if granted is None or call.call_id != granted.call_id)
-        first: Tagged = (run_id, started)
-        await self._parts.journal.emit(session.session_id, [*before, *expired, first, *facts])
-        self._go(live, session, run_id, granted)
-
-    def _go(self, live: Live, session: SessionRow, run_id: str, granted: Granted | None = None) -> None:
-        live.run_id, live.stopped_by_person = run_id, False
-        live.task = self._parts.spawn(self._live_run(live, session, run_id, granted), f"run {run_id}")
-
-    async def _live_run(self, live: Live, session: SessionRow, run_id: str, granted: Granted | None) -> None:
-        """One run's whole life in this process. Whatever happens, its end is recorded (or the store itself is what failed)."""
-        try:
-            end = await run_loop(surroundings(self._parts, self.folders, live, session, run_id), granted)
-        except asyncio.CancelledError:
-            if not live.stopped_by_person:
-                raise
-            end = RunFinished(status="cancelled")
-        except Exception as error:  # top of a task: a fault of ours must not take the daemon along
-            log.exception("run failed", run_id=run_id)
-            message = f"An internal error ended the run ({type(error).__name__}). Everything so far is kept; resume it to try again."
-            end = RunFinished(status="failed", error=ErrorInfo(reason="InternalError", message=message))
-        await asyncio.shield(self._parts.spawn(self._end(live, session, run_id, end), f"end {run_id}"))
 
     async def _end(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> None:
         """Record the end; after a good one the next queued message starts in the same transaction."""
@@ -268,9 +196,9 @@ class Runs:
                 now, end, run.trigger if run is not None else "message", self._parts.clock.now_ms()
             )
             facts: list[Tagged] = [(run_id, end), *((run_id, fact) for fact in towards)]
-            following = await self._following(session.session_id, end)
+            following = await queue.following(self._parts, session.session_id, end)
             if following is not None:
-                facts += [(following.run_id, self._started("queue")), *_sent(following)]
+                facts += [(following.run_id, self._starting.started("queue")), *queue.sent(following)]
             live.run_id = live.task = None
             try:
                 await self._parts.journal.emit(session.session_id, facts)
@@ -279,42 +207,13 @@ class Runs:
                 log.error("run end not stored", run_id=run_id, reason=error.reason)
                 return
             if following is not None:
-                self._go(live, session, following.run_id)
+                self._starting.go(live, session, following.run_id)
             elif end.status == "succeeded":
-                await self.pursue(session.session_id)
+                await self._pursuit.consider(live)
 
     async def pursue(self, session_id: str) -> None:
-        """Let an active goal go on by itself, after a pause; called after a good end and when the person activates it, never at start."""
-        row = await self._parts.store.session(session_id)
-        live = self._live.of(session_id)
-        if row is not None and goal.goes_on(row.goal) and live.run_id is None and not live.pursuing:
-            live.pursuing = True
-            self._parts.spawn(self._next_turn(live, session_id), f"goal {session_id}")
-
-    async def _next_turn(self, live: Live, session_id: str) -> None:
-        try:
-            await asyncio.sleep(self._parts.goal_pause_s)
-            async with live.turn:
-                live.pursuing = False
-                row = await self._parts.store.session(session_id)
-                if row is None or row.goal is None or not goal.goes_on(row.goal) or live.run_id is not None:
-                    return
-                await require(row, self.folders.open)
-                run_id, message_id = self._parts.ids.new("run"), self._parts.ids.new("msg")
-                content = [TextContent(text=goal.prompt(row.goal))]
-                message = UserMessage(message_id=message_id, client_message_id=message_id, content=content)
-                await self._begin(live, row, run_id, self._started("goal"), [(run_id, message)])
-        except StandfastError as error:
-            log.warning("goal not pursued", session_id=session_id, reason=error.reason)
-        finally:
-            live.pursuing = False
-
-    async def _following(self, session_id: str, end: RunFinished) -> MessageRow | None:
-        session = await self._parts.store.session(session_id)
-        if end.status != "succeeded" or session is None or session.queue_held:
-            return None
-        waiting = await self._parts.store.messages(session_id=session_id, state="queued")
-        return waiting[0] if waiting else None
+        """The person made a goal active: let it go on."""
+        await self._pursuit.consider(self._live.of(session_id))
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
@@ -353,31 +252,3 @@ class Runs:
                 "Look at its last call first; resume it with confirmation if you want to try again.",
                 crashes=recovery.CRASHES_MAX,
             )
-
-    async def _open_questions(self, session_id: str) -> list[CallRow]:
-        return [
-            call for call in await self._parts.store.calls(session_id=session_id, pending=True) if call.state == "asked"
-        ]
-
-    def _started(self, trigger: str, resumes_run_id: str | None = None) -> RunStarted:
-        return RunStarted.model_validate(
-            {
-                "worker_id": self._parts.worker_id, "boot_id": self._parts.boot_id,
-                "trigger": trigger, "resumes_run_id": resumes_run_id,
-            }
-        )  # fmt: skip
-
-
-def _sent(message: MessageRow) -> list[Tagged]:
-    """A queued message becomes one that was sent. Pure."""
-    return [
-        (message.run_id, MessageDequeued(message_id=message.message_id, reason="started")),
-        (
-            message.run_id,
-            UserMessage(
-                message_id=message.message_id,
-                client_message_id=message.client_message_id,
-                content=[TextContent(text=message.text)],
-            ),
-        ),
-    ]

@@ -26,7 +26,8 @@ from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
 from standfast.run import goal
-from standfast.session import goals, histories, history, permissions, recovery, settling
+from standfast.session import goals, histories, history, permissions, queue, restart, settling
+from standfast.session.attaching import Attaching
 from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions
 from standfast.session.parts import Parts
@@ -43,7 +44,6 @@ from standfast.session.views import (
     Undone,
 )
 from standfast.session.workspace import identify, to_path, to_uri
-from standfast.store.base import Damage
 
 Queue = tuple[list[MessageRow], bool]
 """Queued messages by position, and whether they are held."""
@@ -57,20 +57,13 @@ class Sessions:
         self._store = parts.store
         self._live = LiveSessions()
         self._runs = Runs(parts, self._live)
-        self._damaged: dict[str, Damage] = {}
+        self._attaching = Attaching(parts)
 
     # -- life -----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Mark runs without an end as interrupted and their calls as uncertain (R5.1, R7.1). By index; nothing outside is looked at."""
-        for run in await self._store.unfinished_runs():
-            hit("in_recovery")
-            pending = await self._store.calls(session_id=run.session_id, pending=True)
-            await self._parts.journal.emit(run.session_id, recovery.interruption(run, pending))
-        for session_id in {message.session_id for message in await self._store.messages(state="queued", limit=1000)}:
-            row = await self._store.session(session_id)
-            if row is not None and not row.queue_held:
-                await self._parts.journal.emit(session_id, SessionUpdated(queue_held=True))
+        await restart.mark(self._parts)
 
     def busy(self) -> bool:
         """A run, or a command that outlived a crash, keeps the daemon from its idle exit."""
@@ -128,18 +121,7 @@ class Sessions:
         await self._parts.journal.settle()
         self._warm()
         row = await self._row(session_id)
-        damage = await self._compare(row, after_seq, after_hash)
-        before = row.head_seq + 1 if after_seq is None else None
-        events, has_more = await history.page(
-            self._store, session_id, after_seq=after_seq, before_seq=before, limit=limit
-        )
-        events = [event for event in events if event.seq <= row.head_seq]
-        queued, held = await self.queue(session_id)
-        return Attached(
-            session=await view(row), events=events, head_seq=row.head_seq, has_more=has_more,
-            recovery=await self.recovery(session_id), queue=queued, queue_held=held,
-            permissions=await self.open_permissions(session_id), damage=damage,
-        )  # fmt: skip
+        return await self._attaching.attach(row, after_seq=after_seq, after_hash=after_hash, limit=limit)
 
     async def events(
         self, session_id: str, *, after_seq: int | None = None, before_seq: int | None = None, limit: int | None = None
@@ -196,7 +178,7 @@ class Sessions:
     async def delete(self, session_id: str) -> None:
         """Remove a session for good, with the bytes that nobody else uses. Raises SessionNotFound, SessionBusy."""
         await histories.delete(self._parts, self._live, await self._row(session_id))
-        self._damaged.pop(session_id, None)
+        self._attaching.forget(session_id)
 
     async def export(self, session_id: str, directory_uri: str) -> None:
         """Write a session as files. Raises SessionNotFound, ExportFailed."""
@@ -264,15 +246,21 @@ class Sessions:
 
     async def queue_edit(self, session_id: str, message_id: str, text: str) -> Queue:
         """Raises MessageNotFound where the message is not queued any more."""
-        return await self._runs.change_queued(await self._row(session_id), message_id, text=text)
+        return await queue.change(
+            self._parts, self._live.of(session_id), await self._row(session_id), message_id, text=text
+        )
 
     async def queue_move(self, session_id: str, message_id: str, position: int) -> Queue:
         """`position` counts from 0; beyond the end is the end."""
-        return await self._runs.change_queued(await self._row(session_id), message_id, position=position)
+        return await queue.change(
+            self._parts, self._live.of(session_id), await self._row(session_id), message_id, position=position
+        )
 
     async def queue_remove(self, session_id: str, message_id: str) -> Queue:
         """The message stays in the history of what the person wrote."""
-        return await self._runs.change_queued(await self._row(session_id), message_id, remove=True)
+        return await queue.change(
+            self._parts, self._live.of(session_id), await self._row(session_id), message_id, remove=True
+        )
 
     async def queue_resume(self, session_id: str) -> Queue:
         """Let a held queue go on."""
@@ -305,16 +293,12 @@ class Sessions:
             await self._store.calls(session_id=session_id, recovery=True),
             await self._store.conflicts(session_id=session_id),
             await self.open_permissions(session_id),
-            await self._damage(session_id),
+            await self._attaching.damage(session_id),
         )
 
     async def recovery(self, session_id: str) -> Recovery | None:
         """What the last interruption left, None if nothing is left of it."""
-        row = await self._row(session_id)
-        calls = await self._store.calls(session_id=session_id, recovery=True)
-        run = await self._store.run(row.last_run_id) if row.last_run_id else None
-        interrupted = run if run is not None and run.status == "interrupted" else None
-        return Recovery(interrupted, calls) if interrupted is not None or calls else None
+        return await self._attaching.recovery(await self._row(session_id))
 
     async def recovery_resolve(self, call_id: str, action: str) -> CallRow:
         """Carry out what the person chose for an uncertain call. Raises CallNotFound, ActionNotAvailable."""
@@ -324,7 +308,7 @@ class Sessions:
 
     async def open_permissions(self, session_id: str) -> builtins.list[CallRow]:
         """Calls whose permission waits for an answer, also from before a crash."""
-        return [call for call in await self._store.calls(session_id=session_id, pending=True) if call.state == "asked"]
+        return await permissions.open_questions(self._parts, session_id)
 
     async def answer(self, call_id: str, decision: str, digest: str, by: str) -> bool:
         """An answer to a permission. False: it came too late, twice, or for another content; nothing changed."""
@@ -457,25 +441,6 @@ class Sessions:
 
     async def _check(self, row: SessionRow) -> None:
         await verify_session(self._parts, self._live.of(row.session_id), row)
-
-    async def _compare(self, row: SessionRow, after_seq: int | None, after_hash: str | None) -> Damage | None:
-        """Whether the history that a client remembers is the one that is here (I2, ATK-54)."""
-        if after_seq is None or after_seq == 0:
-            return await self._damage(row.session_id)
-        found = await self._store.event_hash(row.session_id, after_seq)
-        if found is None:
-            self._damaged[row.session_id] = Damage(
-                row.head_seq, f"The history ends at {row.head_seq}, but {after_seq} was seen before: it was cut."
-            )
-        elif after_hash is not None and found != after_hash:
-            self._damaged[row.session_id] = Damage(
-                after_seq, f"Event {after_seq} is not the one that was seen before: the history was altered."
-            )
-        return await self._damage(row.session_id)
-
-    async def _damage(self, session_id: str) -> Damage | None:
-        """What is known to be wrong with a history: found by a client's memory, or when it was taken in."""
-        return self._damaged.get(session_id) or await self._store.noted_damage(session_id)
 
     async def _identity(self, workspace_uri: str) -> dict[str, Any]:
         folder = self._folder(workspace_uri)
