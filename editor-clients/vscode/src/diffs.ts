@@ -60,27 +60,29 @@ export class Diffs implements vscode.TextDocumentContentProvider, vscode.Disposa
     const name = fileName(file.uri);
     const hasAll =
       typeof file.before === "string" && typeof file.after === "string" && typeof file.proposed === "string";
-    const commands = await vscode.commands.getCommands(false);
-    if (!hasAll || !commands.includes(MERGE_EDITOR)) {
-      await vscode.commands.executeCommand(
-        "vscode.diff",
-        this.#side(file, "after"),
-        this.#side(file, "proposed"),
-        `${name} (now ↔ what the agent wanted)`,
-      );
-      return;
+    if (hasAll && (await this.#openMergeEditor(file))) return;
+    const [now, wanted] = [this.#side(file, "after"), this.#side(file, "proposed")];
+    await vscode.commands.executeCommand("vscode.diff", now, wanted, `${name} (now ↔ what the agent wanted)`);
+  }
+
+  /** VS Code's own three-way editor. Its command is internal, so it may be missing in another version: false. */
+  async #openMergeEditor(file: FileDiff): Promise<boolean> {
+    try {
+      await vscode.commands.executeCommand(MERGE_EDITOR, {
+        base: this.#side(file, "before"),
+        input1: { uri: this.#side(file, "after"), title: "Now", description: "the file as it is", detail: "" },
+        input2: {
+          uri: this.#side(file, "proposed"),
+          title: "Proposed",
+          description: "what the agent wanted",
+          detail: "",
+        },
+        output: vscode.Uri.parse(file.uri),
+      });
+      return true;
+    } catch {
+      return false;
     }
-    await vscode.commands.executeCommand(MERGE_EDITOR, {
-      base: this.#side(file, "before"),
-      input1: { uri: this.#side(file, "after"), title: "Now", description: "the file as it is", detail: "" },
-      input2: {
-        uri: this.#side(file, "proposed"),
-        title: "Proposed",
-        description: "what the agent wanted",
-        detail: "",
-      },
-      output: vscode.Uri.parse(file.uri),
-    });
   }
 
   #side(file: FileDiff, side: Side): vscode.Uri {

@@ -82,8 +82,9 @@ export class SessionsView implements vscode.TreeDataProvider<Session>, vscode.Di
   }
 
   #refresh(): void {
-    const shown = [this.#filter && `“${this.#filter}”`, this.#archived && "archived"].filter(Boolean).join(", ");
-    this.#tree.description = shown || "";
+    const shown = this.getChildren().length;
+    const only = [this.#filter && `“${this.#filter}”`, this.#archived && "archived"].filter(Boolean).join(", ");
+    this.#tree.description = only || (shown > 0 ? `${shown}` : "");
     this.#tree.message =
       !this.#ctx.sessions.fresh && this.#ctx.sessions.all.length > 0 ? "Not connected: the list may be old." : "";
     this.#badge();

@@ -15,6 +15,15 @@ export const VERDICTS: Record<Verdict, string> = {
   unknown: "cannot be told",
 };
 
+/** The same of one file or command of a call. */
+export const TARGET_VERDICTS: Record<Verdict, string> = {
+  ...VERDICTS,
+  applied: "is changed",
+  not_applied: "is as it was before",
+  partial: "is changed in part",
+  diverged: "is neither old nor new",
+};
+
 const CERTAIN: ReadonlySet<Verdict> = new Set<Verdict>(["applied", "not_applied", "finished"]);
 
 export function titleOf(session: Session): string {

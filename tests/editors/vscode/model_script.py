@@ -62,7 +62,7 @@ PLAN = [
     {"text": "Run the tests", "status": "pending"},
 ]
 TICKS = "for i in 1 2 3 4 5 6; do echo tick $i; sleep 0.5; done"
-WORDS = "One word after the other comes in, while the person goes on writing in the message box. ".split(" ")
+WORDS = ["One", "word", "after", "the", "other", "comes", "in,", "while", "the", "person", "goes", "on", "writing", "in", "the", "message", "box.", ""]
 
 Step = Callable[[], Answer]
 

@@ -21,7 +21,7 @@ const LABELS: Record<string, (args: Args) => CallLabel> = {
   search: (args) => ({ icon: "search", verb: "Search", target: text(args, "pattern") }),
   write_file: (args) => ({ icon: "new-file", verb: "Write", target: text(args, "path") }),
   edit_file: (args) => ({ icon: "edit", verb: "Edit", target: text(args, "path") }),
-  apply_patch: (args) => ({ icon: "diff", verb: "Patch", target: patched(text(args, "patch")) }),
+  apply_patch: (args) => ({ icon: "diff", verb: "Patch", target: patched(args["patch"]) }),
   run_command: (args) => ({ icon: "terminal", verb: "Run", target: text(args, "command") }),
   process: (args) => ({ icon: "server-process", verb: "Process", target: text(args, "action") }),
   git: (args) => ({ icon: "git-commit", verb: "Git", target: text(args, "action") }),
@@ -60,8 +60,9 @@ function lines(args: Args): string {
   return typeof limit === "number" ? `:${offset}-${offset + limit - 1}` : `:${offset}`;
 }
 
-function patched(patch: string): string {
+function patched(patch: unknown): string {
+  if (typeof patch !== "string") return "";
   const names = [...patch.matchAll(/\*\*\* (?:Update|Add|Delete) File: (\S+)/g)].map((match) => match[1] ?? "");
   const more = names.length > 3 ? ` and ${names.length - 3} more` : "";
-  return names.slice(0, 3).join(", ") + more;
+  return visibleLine(names.slice(0, 3).join(", ") + more);
 }

@@ -36,7 +36,7 @@ test("calls are named by what they act on", () => {
     verb: "Read",
     target: "a.py:10-14",
   });
-  const patch = "*** Begin Patch\n*** Update File: a.py\n*** Add File: b.py\n*** End Patch";
+  const patch = `*** Begin Patch\n*** Update File: a.py\n@@\n-${"x".repeat(200)}\n*** Add File: b.py\n*** End Patch`;
   assert.equal(callLabel("apply_patch", { patch }).target, "a.py, b.py");
   assert.deepEqual(callLabel("toString", { x: "1" }), { icon: "tools", verb: "toString", target: "1" });
   assert.equal(callLabel("run_command", { command: "ls \u001b[31m" }).target, "ls ␛[31m");

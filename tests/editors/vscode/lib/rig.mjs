@@ -4,12 +4,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { chromium } from "playwright-core";
 
+// The packages lie in a cache outside of the checkout.
+const { chromium } = createRequire(join(process.env.TEST_MODULES, "here.js"))("playwright-core");
 const HERE = resolve(import.meta.dirname, "..");
 const ROOT = resolve(HERE, "../../..");
 export const EXTENSION = join(ROOT, "editor-clients/vscode");
@@ -70,6 +72,7 @@ export class Rig {
       HOME: this.folder,
       ANTHROPIC_API_KEY: "test-key",
       EXTENSIONS_GALLERY: "{}",
+      MODEL_URL: this.modelUrl,
       ...env,
     };
     await this.#codeServer(settings);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, afterEach, before, describe, test } from "node:test";
 import { Rig, until } from "../lib/rig.mjs";
 import { Screen } from "../lib/screen.mjs";
 
@@ -20,6 +20,9 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     await screen.open();
     await screen.openFile("shop/money.py");
     await screen.box.click();
+  });
+  afterEach(async (t) => {
+    if (t.error) await screen?.page.screenshot({ path: join(process.env.SCREENSHOTS ?? rig.folder, "failure.png") });
   });
   after(() => rig?.stop());
 
@@ -78,7 +81,8 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     const ask = screen.chat.getByRole("group", { name: "Permission needed" });
     await ask.getByRole("button", { name: "Allow", exact: true }).click();
     const notice = screen.page.locator(".notification-toast", { hasText: "was interrupted" });
-    await notice.waitFor({ timeout: 30_000 });
+    await screen.page.waitForTimeout(9000); console.log(await screen.page.locator("[class*=notification]").evaluateAll(a => a.map(e => e.className + " " + e.innerText.slice(0,80))));
+    await notice.waitFor({ timeout: 3_000 });
     const card = screen.chat.getByRole("region", { name: "This run was interrupted" });
     await card.locator(".recovered", { hasText: "apply_patch" }).waitFor();
     await screen.picture("resume");

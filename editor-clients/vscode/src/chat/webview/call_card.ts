@@ -125,7 +125,9 @@ function stateOf(item: CallItem, context: CardContext): { name: string; word: st
 /** A change that did not fit was not made: no failure of the program. */
 function conflictState(item: CallItem): { name: string; word: string; icon: string } {
   const open = item.conflicts.some((conflict) => conflict.settledBy === undefined);
-  return open ? { name: "uncertain", word: "does not fit", icon: "git-merge" } : { name: "cancelled", word: "settled", icon: "check" };
+  return open
+    ? { name: "uncertain", word: "does not fit", icon: "git-merge" }
+    : { name: "cancelled", word: "settled", icon: "check" };
 }
 
 function verdictNote(item: CallItem): HTMLElement | undefined {

@@ -112,7 +112,7 @@ export class History {
   }
 
   #update(item: Item, context: ItemContext): Drawn {
-    const now = `${stamp(item)} ${context.connected} ${context.isLastRun} ${context.ask?.digest} ${context.recovery?.verdict} ${context.recovery?.resolution}`;
+    const now = `${stamp(item)} ${context.connected} ${context.isLastRun} ${context.recovering} ${context.ask?.digest} ${context.recovery?.verdict} ${context.recovery?.resolution}`;
     const known = this.#drawn.get(item.key);
     if (known?.stamp === now) return known.view;
     const view = known?.view ?? draw(item);
@@ -149,6 +149,7 @@ function contextOf(item: Item, view: View, isLastRunItem: boolean): ItemContext 
     connected: view.connected,
     isLastRun:
       isLastRunItem && view.session?.lastRun?.runId === item.runId && view.session?.lastRun?.status !== "running",
+    recovering: item.kind === "run" && view.recovery?.interruptedRun?.runId === item.runId,
     ask: callId === undefined ? undefined : view.asks.find((ask) => ask.callId === callId),
     recovery: callId === undefined ? undefined : view.recovery?.calls.find((call) => call.callId === callId),
   };

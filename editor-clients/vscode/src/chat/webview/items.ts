@@ -11,6 +11,8 @@ import { showMarkdown } from "./markdown_view.ts";
 export interface ItemContext extends CardContext {
   /** The run can be gone on with from here: it is the session's last. */
   isLastRun: boolean;
+  /** The recovery card below speaks of this run. */
+  recovering: boolean;
 }
 
 export interface Drawn {
@@ -103,12 +105,13 @@ class CallView implements Drawn {
 class RunView implements Drawn {
   readonly element = h("div", { class: "item run" });
 
-  update(item: RunItem, { isLastRun, connected }: ItemContext): void {
+  update(item: RunItem, { isLastRun, recovering, connected }: ItemContext): void {
     const runId = item.runId ?? "";
-    const canResume = isLastRun && connected && (item.status === "failed" || item.status === "interrupted");
+    const canResume =
+      isLastRun && !recovering && connected && (item.status === "failed" || item.status === "interrupted");
     this.element.hidden = item.status === "succeeded" && item.changed.length === 0;
     this.element.dataset["status"] = item.status;
-    fill(this.element, `${item.touches}${isLastRun}${connected}`, () => [
+    fill(this.element, `${item.touches}${isLastRun}${recovering}${connected}`, () => [
       h("span", { class: "run-word" }, icon(RUN_ICONS[item.status]), endWord(item)),
       item.error
         ? h("p", { class: "run-error" }, visible(item.error.message) || visibleLine(item.error.reason))

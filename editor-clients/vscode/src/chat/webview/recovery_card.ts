@@ -1,7 +1,7 @@
 /** After a crash: each call with what is certain, the evidence, and the actions that the daemon offers for it. */
 
 import type { Call, Recovery, RecoveryResolveParams } from "../../generated/protocol.ts";
-import { callLabel, fileName, VERDICTS } from "../../words.ts";
+import { callLabel, fileName, TARGET_VERDICTS, VERDICTS } from "../../words.ts";
 import { visible, visibleLine } from "../visible.ts";
 import { tell } from "./bridge.ts";
 import { button, h, icon } from "./dom.ts";
@@ -74,12 +74,12 @@ function callRow(call: Call, connected: boolean): HTMLElement {
               {},
               h("code", {}, target.uri ? fileName(target.uri) : visibleLine(target.command ?? "")),
               " ",
-              VERDICTS[target.verdict],
+              TARGET_VERDICTS[target.verdict],
             ),
           ),
         )
       : undefined,
-    call.evidence ? h("p", { class: "dim" }, visible(call.evidence)) : undefined,
+    call.evidence ? h("p", { class: "dim evidence" }, visible(call.evidence)) : undefined,
     connected
       ? h(
           "div",
