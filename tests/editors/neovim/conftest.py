@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from editors.neovim.instance import Nvim, find_nvim, headless
 from fake_api import FakeApi, http_error
 from fake_api.replies import Answer
 from fake_api.requests import Request
 from standfast.daemon import lock
 from support import RunningDaemon, configure, end_daemon, environment, start_daemon
 from support.daemon import places
-
-from editors.neovim.instance import Nvim, find_nvim, headless
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "editor-clients" / "neovim"
 HERE = Path(__file__).parent
 CALL_S = 40.0
+WAIT_S = 20.0
 LSP = [sys.executable, "-P", "-m", "standfast", "lsp"]
 
 
@@ -73,10 +75,6 @@ class Nvim:
             raise LuaError(answer["value"])
         return answer["value"]
 
-    def drive(self) -> None:
-        """Load drive.lua."""
-        self.expr(f"luaeval('(function() Drive = dofile(_A) end)()', '{HERE / 'drive.lua'}')")
-
 
 @contextlib.contextmanager
 def headless(
@@ -109,7 +107,7 @@ def headless(
             stderr=log,
         )
         try:
-            _until_listening(nvim)
+            assert until(lambda: _listens(nvim)), "Neovim did not start"
             yield nvim
         finally:
             nvim.process.kill()
@@ -117,19 +115,17 @@ def headless(
             log.close()
 
 
-def _until_listening(nvim: Nvim) -> None:
-    """Wait for the socket by what the kernel tells: inotify is not everywhere, so ask Neovim itself until it answers."""
-    for _ in range(400):
-        with contextlib.suppress(LuaError):
-            if nvim.socket.exists() and nvim.expr("v:vim_did_enter").strip() == "1":
-                return
-        os.sched_yield()
-        select_a_little()
-    raise AssertionError("Neovim did not start")
+def until(found: Callable[[], bool]) -> bool:
+    """Ask again and again, up to WAIT_S, with a moment for others between two questions: a screen sends no event."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        if found():
+            return True
+        select.select([], [], [], 0.02)
+    return False
 
 
-def select_a_little() -> None:
-    """Give the machine to others for a moment between two questions."""
-    import select
-
-    select.select([], [], [], 0.02)
+def _listens(nvim: Nvim) -> bool:
+    with contextlib.suppress(LuaError):
+        return nvim.socket.exists() and nvim.expr("v:vim_did_enter").strip() == "1"
+    return False

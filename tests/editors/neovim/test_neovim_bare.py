@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
-from fake_api import Gate, reply, tool
 
 from editors.neovim.conftest import Desk, set_up
+from fake_api import Gate, reply, tool
 
 AMBIGUOUS = "*** Begin Patch\n*** Update File: twice.py\n@@\n-x = 0\n+x = 1\n*** End Patch\n"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_api import Gate, reply, tool
 
 from editors.neovim.conftest import Desk, project, set_up
 from editors.neovim.dying_server import REFUSAL
 from editors.neovim.instance import HERE, Nvim, headless
+from fake_api import Gate, reply, tool
 
 BOTH = """\
 *** Begin Patch
@@ -56,7 +56,7 @@ def test_after_a_kill_between_two_files_it_says_once_what_is_certain_and_undo_ta
     said = nvim.lua("return Drive.heard('was interrupted')")
     assert "a.py: applied" in said
     assert "b.py: not_applied" in said
-    assert ":Standfast resume · review" in said
+    assert ":Standfast resume, review" in said
     assert nvim.lua("return Drive.shown('interrupted: partial')")
     shown = {row[0]: row for row in nvim.lua("return Drive.diagnostics('partial-write')")}
     assert set(shown) == {"a.py", "b.py"}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fake_api import reply, tool
 
 from editors.neovim.conftest import Desk
 from editors.neovim.instance import Nvim
+from fake_api import reply, tool
 
 RAW = "\x1b\x07\x9b\u202e\u2066\u200b\U000e0041"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from fake_api import Gate, reply, tool
 
 from editors.neovim.conftest import Desk
 from editors.neovim.instance import Nvim
+from fake_api import Gate, reply, tool
 
 _numbers = itertools.count(1)
 PATCH = """\
@@ -61,8 +61,11 @@ def test_a_message_streams_into_the_chat_once_and_leaves_the_cursor_where_it_is(
     ]
     shown = lines(nvim)
     assert [line for line in shown if line.startswith("Line ")] == [line.rstrip("\n") for line in text]
-    assert "│ Let me think." in shown
-    assert nvim.lua("return vim.fn.foldclosed(vim.fn.search('Let me think', 'nw'))") > 0
+    assert "  ▸ thinking, 2 lines (za opens)" in shown
+    nvim.lua("vim.fn.search('za opens') vim.cmd.normal('za')")
+    assert "  │ Let me think." in lines(nvim)
+    nvim.lua("vim.cmd.normal('za')")
+    assert lines(nvim) == shown
 
 
 def test_an_open_window_at_the_end_follows_the_text(desk: Desk) -> None:
@@ -109,7 +112,7 @@ def test_a_question_does_not_open_while_the_person_writes(desk: Desk) -> None:
     desk.push(reply(tools=[tool("apply_patch", patch=PATCH)]), reply("Done."))
     nvim.lua("vim.cmd.wincmd('t') vim.cmd.edit('other.txt')")
     nvim.lua("Drive.take_over() require('standfast').send('go')")
-    assert ":Standfast review" in nvim.lua("return Drive.heard('Standfast asks')")
+    assert ":Standfast review" in nvim.lua("return Drive.heard('your answer is needed')")
     assert nvim.lua("return #Drive.asked") == 0
     assert nvim.lua("return require('standfast.status').of(require('standfast.client').root_of(0))") == {
         "state": "needs you",
@@ -180,18 +183,35 @@ def test_retry_lets_the_agent_look_again(desk: Desk) -> None:
 
 def test_show_difference_has_three_sides_and_the_real_file_in_the_middle(desk: Desk) -> None:
     nvim = desk.nvim
-    name = conflict(desk)
-    nvim.lua("Drive.act(name, 2, 'Show difference')", name=name)
+    name = f"three{next(_numbers)}.py"
+    (desk.workspace / name).write_text("a = 1\n\n\nb = 1\n")
+    gate = Gate("read")
+    desk.push(
+        reply(tools=[tool("read_file", path=name)]),
+        reply(tools=[tool("write_file", path=name, content="a = 1\n\n\nb = 2\n")]).insert(gate, after="message_start"),
+        reply("Refused."),
+    )
+    nvim.lua("Drive.mode('auto')")
+    ask(nvim)
+    gate.wait()
+    (desk.workspace / name).write_text("a = 3\n\n\nb = 1\n")
+    gate.release()
+    nvim.lua("Drive.shown('Refused.') vim.cmd.wincmd('t')")
+    titles = nvim.lua("return Drive.actions(name, 1)", name=name)
+    assert "Apply merged: keep both changes" in titles
+    nvim.lua("Drive.act(name, 1, 'Show difference')", name=name)
     sides = nvim.lua(
         "return Drive.wait(function() local w = vim.api.nvim_tabpage_list_wins(0) return #w == 3 and vim.tbl_map(function(each)"
         " local b = vim.api.nvim_win_get_buf(each) return { vim.wo[each].diff, vim.bo[b].modifiable,"
-        " vim.fs.basename(vim.api.nvim_buf_get_name(b)), vim.bo[b].buftype } end, w) end, 'three windows')"
+        " vim.bo[b].buftype, vim.api.nvim_buf_get_lines(b, 0, -1, false) } end, w) end, 'three windows')"
     )
     assert sides == [
-        [True, False, name, "nofile"],
-        [True, True, name, ""],
-        [True, False, name, "nofile"],
+        [True, False, "nofile", ["a = 1", "", "", "b = 1"]],
+        [True, True, "", ["a = 3", "", "", "b = 1"]],
+        [True, False, "nofile", ["a = 1", "", "", "b = 2"]],
     ]
+    nvim.lua("vim.cmd.tabclose() Drive.act(name, 1, 'Apply merged') Drive.cleared(name)", name=name)
+    assert (desk.workspace / name).read_text() == "a = 3\n\n\nb = 2\n"
 
 
 @pytest.mark.scenario("d03")
@@ -221,6 +241,26 @@ def test_unsaved_text_survives_the_agents_edit(desk: Desk) -> None:
         ["x = 2", "mine = 3"],
         True,
     ]
+    assert (desk.workspace / "a.py").read_text() == "x = 1\n"
+
+
+def test_the_code_lens_on_a_changed_file_takes_the_run_back(desk: Desk) -> None:
+    nvim = desk.nvim
+    desk.push(reply(tools=[tool("apply_patch", patch=PATCH)]), reply("Done."))
+    nvim.lua("Drive.mode('auto')")
+    ask(nvim)
+    nvim.lua("Drive.shown('Done.') Drive.wait(function() return Drive.view().run.status == 'succeeded' end, 'the end')")
+    assert (desk.workspace / "a.py").read_text() == "x = 2\n"
+    titles = nvim.lua(
+        "vim.cmd.wincmd('t') vim.cmd.edit('a.py')"
+        " Drive.wait(function() return vim.lsp.get_clients({ bufnr = 0 })[1] end, 'the server')"
+        " vim.lsp.codelens.refresh({ bufnr = 0 })"
+        " local shown = Drive.wait(function() local l = vim.lsp.codelens.get(0) return #l > 0 and l end, 'the lens')"
+        " Drive.answer('undo the run') vim.api.nvim_win_set_cursor(0, { 1, 0 }) vim.lsp.codelens.run()"
+        " return vim.tbl_map(function(each) return each.command.title end, shown)"
+    )
+    assert titles == ["Standfast changed this file (go): review", "undo the run"]
+    nvim.lua("Drive.wait(function() return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'x = 1' end, 'the old text')")
     assert (desk.workspace / "a.py").read_text() == "x = 1\n"
 
 

@@ -183,8 +183,15 @@ for _, each in ipairs(history) do
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   table.remove(lines) -- the empty line that every buffer has
   equal(flat(shown), lines, 'the buffer after ' .. each.type)
-  equal(#lines, #keeper.levels, 'a fold level for each line after ' .. each.type)
 end
+local function closed()
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  return vim.list_contains(lines, '  ▸ arguments and output, 3 lines (za opens)'), vim.list_contains(lines, '  │ command: make')
+end
+equal({ true, false }, { closed() }, 'folded at first')
+scroll.set_open(keeper, { view.calls.c1.id }, true)
+scroll.show(keeper, render.items(shown))
+equal({ false, true }, { closed() }, 'opened')
 state.apply(shown, { seq = shown.headSeq + 1, atMs = 1, type = 'model_request', attempt = 1, runId = 'r9' })
 scroll.show(keeper, render.items(shown))
 writes = 0
@@ -199,7 +206,7 @@ equal(true, writes <= 2 * 200, 'streaming touches one line at a time, not ' .. w
 local session = { title = 'Fix\27[2J it', workspaceState = 'moved', updatedAtMs = 0, lastRun = { status = 'failed' } }
 equal('Fix^[[2J it · failed · folder moved · 2 h', pick.label(session, 7200000), 'a session in the list')
 equal(
-  'Standfast: a run in “Fix” was interrupted. a.py: partial.  :Standfast resume · review · chat',
+  'a run in “Fix” was interrupted (:Standfast resume, review). a.py: partial.',
   notice.sentence({ title = 'Fix' }, { calls = { { tool = 'x', targets = { { uri = 'file:///w/a.py', verdict = 'partial' } } } } }),
   'the notice'
 )

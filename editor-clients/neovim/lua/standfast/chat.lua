@@ -60,22 +60,6 @@ local function chat_of(bufnr)
   return session_id and chats[session_id]
 end
 
---- For 'foldexpr': thinking, arguments and output are folded away.
----@param line integer
----@return string
-function M.fold_level(line)
-  local chat = chat_of(vim.api.nvim_get_current_buf())
-  return chat and chat.scroll.levels[line] or '0'
-end
-
---- For 'foldtext'.
----@return string
-function M.fold_text()
-  local count = vim.v.foldend - vim.v.foldstart + 1
-  local first = vim.trim((vim.fn.getline(vim.v.foldstart):gsub('^%s*[│|]%s?', '')))
-  return ('  %s %s  (%d lines, za opens)'):format(config.get().ascii and '+' or '▸', text.line(first, 50), count)
-end
-
 local STATES = { starting = 'connecting', waiting = 'disconnected, connecting again', failed = 'disconnected' }
 
 --- For the chat's 'winbar': title, mode, what is going on.
@@ -97,7 +81,7 @@ function M.bar()
   if view.tokens.output > 0 then
     parts[#parts + 1] = ('%d → %d tokens'):format(view.tokens.input, view.tokens.output)
   end
-  return '%#StandfastTitle# ' .. table.concat(parts, ' · '):gsub('%%', '%%%%')
+  return '%#StandfastTitle# ' .. table.concat(parts, ' · '):gsub('%%', '%%%%') .. '%<'
 end
 
 -- Acting --------------------------------------------------------------------------------------------------------------
@@ -126,6 +110,24 @@ local function move(chat, step)
   vim.api.nvim_win_set_cursor(0, { line, 0 })
 end
 
+--- Open or close what is folded away: of the item under the cursor, or of all. `nil`: the other way round.
+local function fold(chat, all, open)
+  local item, first = scroll.item_at(chat.scroll, vim.api.nvim_win_get_cursor(0)[1])
+  if not item then
+    return
+  elseif open == nil then
+    open = not chat.scroll.open[item.id]
+  end
+  local ids = all and vim.tbl_map(function(block)
+    return block.id
+  end, chat.scroll.shown) or { item.id }
+  scroll.set_open(chat.scroll, ids, open)
+  draw(chat)
+  if not all and not open then
+    vim.api.nvim_win_set_cursor(0, { first, 0 })
+  end
+end
+
 local function map_keys(chat)
   local function map(key, action, desc)
     vim.keymap.set('n', key, action, { buffer = chat.bufnr, nowait = true, desc = desc })
@@ -139,6 +141,18 @@ local function map_keys(chat)
   map('[[', function()
     move(chat, -1)
   end, 'Previous message')
+  for key, how in pairs({
+    ['<Tab>'] = {},
+    za = {},
+    zo = { open = true },
+    zc = { open = false },
+    zR = { all = true, open = true },
+    zM = { all = true, open = false },
+  }) do
+    map(key, function()
+      fold(chat, how.all, how.open)
+    end, 'Open or close thinking, arguments and output')
+  end
   map('gp', function()
     sessions.older(chat.sessionId)
   end, 'Load older messages')
@@ -210,10 +224,8 @@ local function dress(window)
   local options = {
     number = false, relativenumber = false, signcolumn = 'no', foldcolumn = '0', spell = false, list = false,
     wrap = true, linebreak = true, breakindent = true, conceallevel = 0, cursorline = false,
-    foldmethod = 'expr', foldenable = true, foldlevel = 0, fillchars = 'fold: ,eob: ',
-    foldexpr = "v:lua.require'standfast.chat'.fold_level(v:lnum)",
-    foldtext = "v:lua.require'standfast.chat'.fold_text()",
-    winbar = "%{%v:lua.require'standfast.chat'.bar()%}",
+    foldmethod = 'manual', fillchars = 'eob: ',
+    winbar = "%{%v:lua.require'standfast.chat'.bar()%}", statusline = ' Standfast',
   } -- stylua: ignore
   for name, value in pairs(options) do
     vim.wo[window][0][name] = value

@@ -2,6 +2,7 @@
 --- Decides nothing about sessions; who wants to know what the daemon says listens with `on`.
 
 local config = require('standfast.config')
+local say = require('standfast.say')
 local transport = require('standfast.transport')
 
 local M = {}
@@ -117,7 +118,7 @@ end
 local function give_up(connection, message)
   move(connection, 'failed', message)
   answer_waiting(connection, { reason = 'Disconnected', message = message })
-  vim.notify('Standfast: ' .. message, vim.log.levels.ERROR)
+  say.error(message)
 end
 
 --- Attach the buffers that were attached before the server was lost.
@@ -244,7 +245,7 @@ end
 --- Tell a person of an error, in the daemon's own words.
 ---@param err standfast.Error
 function M.show_error(err)
-  vim.notify('Standfast: ' .. require('standfast.text').line(err.message, 400), vim.log.levels.ERROR)
+  say.error(require('standfast.text').line(err.message, 400))
 end
 
 --- End the connection of a folder, if there is one, and start it again.

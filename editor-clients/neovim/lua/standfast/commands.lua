@@ -1,5 +1,7 @@
 --- `:Standfast`: one table of subcommands, with completion.
 
+local say = require('standfast.say')
+
 local M = {}
 
 ---@class standfast.Subcommand
@@ -17,7 +19,7 @@ local function open_log()
   if vim.uv.fs_stat(log) then
     vim.cmd.split(vim.fn.fnameescape(log))
   else
-    vim.notify('Standfast: the daemon has no log yet at ' .. log, vim.log.levels.INFO)
+    say.info('the daemon has no log yet at ' .. log)
   end
   vim.cmd.normal({ args = { 'G' }, bang = true })
 end
@@ -40,7 +42,7 @@ local subcommands = {
       if vim.list_contains({ 'plan', 'ask', 'edit', 'auto' }, mode) then
         standfast().mode(mode)
       else
-        vim.notify('Standfast: the modes are plan, ask, edit and auto.', vim.log.levels.ERROR)
+        say.error('the modes are plan, ask, edit and auto.')
       end
     end,
     words = { 'plan', 'ask', 'edit', 'auto' },
@@ -89,7 +91,7 @@ function M.run(command)
     subcommand.run(table.concat(command.fargs, ' ', 2), command.bang)
   else
     local known = table.concat(M.names(), ', ')
-    vim.notify(('Standfast: “%s” is no subcommand. There are: %s.'):format(name, known), vim.log.levels.ERROR)
+    say.error(('“%s” is no subcommand. There are: %s.'):format(name, known))
   end
 end
 

@@ -1,6 +1,7 @@
 --- Differences in Neovim's own diff mode: two sides for a change, three for a conflict. Nothing here writes a file.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local text = require('standfast.text')
 
 local M = {}
@@ -28,7 +29,7 @@ end
 
 --- A read-only buffer with one side of a file.
 local function side(uri, label, content)
-  local name = ('standfast-diff://%s/%s'):format(label, vim.uri_to_fname(uri):gsub('^/', ''))
+  local name = ('standfast-diff://%s/%s'):format(label, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'))
   local existing = vim.fn.bufnr('^' .. vim.fn.escape(name, '*?[]{}\\,') .. '$')
   local bufnr = existing ~= -1 and existing or vim.api.nvim_create_buf(false, true)
   if existing == -1 then
@@ -49,8 +50,8 @@ end
 
 local function head(window, label, uri, note)
   local name = text.line(vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.'), 60)
-  local bar = (' %s · %s%s'):format(label, name, note and ('  ' .. note) or '')
-  vim.wo[window][0].winbar = '%#StandfastTitle#' .. bar:gsub('%%', '%%%%')
+  local bar = (' %s · %s'):format(label, name):gsub('%%', '%%%%')
+  vim.wo[window][0].winbar = '%#StandfastTitle#' .. bar .. '%<' .. (note and ('  ' .. note) or '')
 end
 
 --- Buffers side by side in a tab of their own, in diff mode. `q` closes it.
@@ -91,18 +92,28 @@ function M.two(file, note)
   }, file.uri)
 end
 
---- A conflict: what the agent saw, the file as it is (the real one, to be edited), what the agent wanted.
----@param conflict { uri: string, base?: string, current?: string, proposed?: string }
+--- A conflict: what the agent saw, the file as it is (the real one, to be edited), what the agent wanted. A side that the
+--- daemon does not know, such as the result of a patch that fits nowhere, is left out.
+---@param conflict standfast.ConflictGetResult
 ---@return integer tabpage
 function M.three(conflict)
   local bufnr = vim.uri_to_bufnr(conflict.uri)
   vim.fn.bufload(bufnr)
   vim.bo[bufnr].buflisted = true
-  return open({
-    { bufnr = side(conflict.uri, 'seen', conflict.base), label = 'what the agent saw' },
-    { bufnr = bufnr, label = 'your file', note = '(yours to edit; :diffget takes a change over)' },
-    { bufnr = side(conflict.uri, 'wanted', conflict.proposed), label = 'what the agent wanted' },
-  }, conflict.uri)
+  local panes = { { bufnr = bufnr, label = 'your file' } }
+  if conflict.base then
+    table.insert(panes, 1, { bufnr = side(conflict.uri, 'seen', conflict.base), label = 'what the agent saw' })
+  end
+  if conflict.proposed then
+    table.insert(panes, { bufnr = side(conflict.uri, 'wanted', conflict.proposed), label = 'what the agent wanted' })
+  end
+  local tab = open(panes, conflict.uri)
+  if #panes > 1 then
+    say.info('your file can be edited here; :diffget takes a change over.')
+  else
+    say.info(text.line(conflict.message, 200))
+  end
+  return tab
 end
 
 local function pick(files, callback)
@@ -135,7 +146,7 @@ function M.show(connection, subject)
     elseif subject.conflictId then
       M.three(result)
     elseif #result.files == 0 then
-      vim.notify('Standfast: no file was changed there.', vim.log.levels.INFO)
+      say.info('no file was changed there.')
     else
       pick(result.files, M.two)
     end

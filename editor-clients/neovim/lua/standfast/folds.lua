@@ -149,9 +149,9 @@ function folds.run_started(view, event)
 end
 
 local endings = {
-  failed = { 'error', 'The run failed' },
-  cancelled = { 'info', 'Stopped' },
-  interrupted = { 'warn', 'The run was interrupted. Nothing goes on by itself: resume it or send a message' },
+  failed = { 'error', 'The run failed.' },
+  cancelled = { 'info', 'Stopped.' },
+  interrupted = { 'warn', 'The run was interrupted. Nothing goes on by itself.' },
 }
 
 function folds.run_finished(view, event)
@@ -167,8 +167,7 @@ function folds.run_finished(view, event)
   end
   local ending = endings[event.status]
   if ending then
-    local why = event.error and (': ' .. event.error.message) or '.'
-    note(view, event, ending[1], ending[2] .. why)
+    note(view, event, ending[1], ending[2] .. (event.error and (' ' .. event.error.message) or ''))
   end
 end
 

@@ -1,6 +1,7 @@
 --- What other configuration may call. Everything here is also a `:Standfast` command.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local sessions = require('standfast.sessions')
 
 -- These listen to the daemon from the first use on.
@@ -34,7 +35,7 @@ local function with_session(callback)
       elseif session then
         callback(connection, session)
       else
-        vim.notify('Standfast: no session here yet. :Standfast chat begins one.', vim.log.levels.INFO)
+        say.info('no session here yet. :Standfast chat begins one.')
       end
     end)
   end)
@@ -102,7 +103,7 @@ function M.stop()
     if session.lastRun and session.lastRun.status == 'running' then
       client.request(connection, 'run/cancel', { runId = session.lastRun.runId })
     else
-      vim.notify('Standfast: nothing is running here.', vim.log.levels.INFO)
+      say.info('nothing is running here.')
     end
   end)
 end
@@ -123,7 +124,7 @@ function M.resume()
   with_session(function(connection, session)
     local status = session.lastRun and session.lastRun.status
     if status ~= 'interrupted' and status ~= 'failed' then
-      vim.notify('Standfast: no run here was interrupted or failed.', vim.log.levels.INFO)
+      say.info('no run here was interrupted or failed.')
       return
     end
     require('standfast.chat').open(connection, session.sessionId, function(err)
@@ -177,7 +178,7 @@ function M.login(callback)
       if err then
         client.show_error(err)
       else
-        vim.notify('Standfast: the key is stored, readable by you only.', vim.log.levels.INFO)
+        say.info('the key is stored, readable by you only.')
         if callback then
           callback()
         end

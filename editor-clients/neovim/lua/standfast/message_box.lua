@@ -154,7 +154,8 @@ function M.dress(window)
     wrap = true,
     linebreak = true,
     winfixheight = true,
-    winbar = '%#StandfastQuiet# Message · <C-s> sends · @ names a file · <Up> earlier',
+    statusline = ' ',
+    winbar = '%#StandfastQuiet# Message · <C-s> sends%< · @ names a file · <Up> earlier',
   }
   for name, value in pairs(options) do
     vim.wo[window][0][name] = value

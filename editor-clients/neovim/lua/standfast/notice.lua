@@ -1,6 +1,7 @@
 --- After a crash: says once, without a question, what was interrupted, what is certain and what is not.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local sessions = require('standfast.sessions')
 local text = require('standfast.text')
 
@@ -26,8 +27,8 @@ end
 function M.sentence(session, recovery)
   local title = session.title ~= '' and ('“%s”'):format(text.line(session.title, 40)) or 'a session'
   local calls = vim.tbl_map(said_of, recovery.calls)
-  local found = #calls > 0 and (' ' .. table.concat(calls, ' · ') .. '.') or ' Nothing is uncertain.'
-  return ('Standfast: a run in %s was interrupted.%s  :Standfast resume · review · chat'):format(title, found)
+  local found = #calls > 0 and table.concat(calls, ' · ') or 'Nothing is uncertain'
+  return ('a run in %s was interrupted (:Standfast resume, review). %s.'):format(title, found)
 end
 
 --- The session is followed from here on: its open questions concern the person too.
@@ -44,7 +45,7 @@ local function tell(connection, session)
     if err then
       told[run_id] = nil
     else
-      vim.notify(M.sentence(session, view.recovery or { calls = {} }), vim.log.levels.WARN)
+      say.warn(M.sentence(session, view.recovery or { calls = {} }))
     end
   end)
 end

@@ -3,6 +3,7 @@
 local client = require('standfast.client')
 local config = require('standfast.config')
 local diff = require('standfast.diff')
+local say = require('standfast.say')
 local text = require('standfast.text')
 
 local M = {}
@@ -86,7 +87,7 @@ function M.ask(connection, permission)
       M.review(permission.callId)
     else
       local what = text.line(permission.summary, 120)
-      vim.notify(('Standfast asks: %s  (:Standfast review)'):format(what), vim.log.levels.WARN)
+      say.warn(('your answer is needed (:Standfast review): %s'):format(what))
     end
   end)
   return coroutine.yield()
@@ -127,7 +128,7 @@ local function choose(question, choices)
     end,
   }, function(choice)
     if question.settled then
-      vim.notify('Standfast: that was answered elsewhere meanwhile.', vim.log.levels.INFO)
+      say.info('that was answered elsewhere meanwhile.')
     elseif choice and choice.go then
       choice.go()
     elseif choice and choice.decision then
@@ -175,7 +176,7 @@ end
 function M.review(call_id)
   local question = open[call_id]
   if not question then
-    vim.notify('Standfast: nothing waits for your answer there.', vim.log.levels.INFO)
+    say.info('nothing waits for your answer there.')
     return
   end
   if shown and shown ~= question and not shown.settled then

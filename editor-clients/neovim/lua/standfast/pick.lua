@@ -1,6 +1,7 @@
 --- Choosing a session, by whatever the person uses for `vim.ui.select`.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local sessions = require('standfast.sessions')
 local text = require('standfast.text')
 
@@ -46,7 +47,7 @@ function M.session(connection, callback)
     if err then
       client.show_error(err)
     elseif #listed == 0 then
-      vim.notify('Standfast: no session here yet. :Standfast chat begins one.', vim.log.levels.INFO)
+      say.info('no session here yet. :Standfast chat begins one.')
     else
       local seconds, microseconds = vim.uv.gettimeofday()
       local now_ms = seconds * 1000 + math.floor(microseconds / 1000)

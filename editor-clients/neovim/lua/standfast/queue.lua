@@ -1,6 +1,7 @@
 --- The messages that wait: edit, move, take away, let a held queue go on.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local text = require('standfast.text')
 
 local M = {}
@@ -69,7 +70,7 @@ function M.open(connection, session_id)
       client.show_error(err)
       return
     elseif #result.queue == 0 then
-      vim.notify('Standfast: no message waits.', vim.log.levels.INFO)
+      say.info('no message waits.')
       return
     end
     local choices = vim.list_extend(result.queueHeld and { { go_on = true } } or {}, result.queue)

@@ -1,4 +1,4 @@
---- An item of a view as lines with highlights and folds. Pure.
+--- An item of a view as lines with highlights. Pure. Thinking, arguments and output are one line until they are opened.
 --- Everything that is not ours goes through `text.visible`: no escape acts, no image loads, no link hides where it leads.
 
 local text = require('standfast.text')
@@ -8,7 +8,6 @@ local M = {}
 ---@class standfast.Block
 ---@field lines string[]
 ---@field marks { row: integer, from: integer, to: integer, group: string }[] rows from 0 within the block, columns in bytes
----@field levels string[] a fold level for each line, as 'foldexpr' gives it
 
 local SIGNS = {
   you = '▌',
@@ -24,6 +23,7 @@ local SIGNS = {
   done = '✓',
   todo = '○',
   bar = '│',
+  closed = '▸',
 }
 local ASCII = {
   you = '|',
@@ -39,6 +39,7 @@ local ASCII = {
   done = '+',
   todo = 'o',
   bar = '|',
+  closed = '+',
 }
 local GROUPS = {
   waiting = 'StandfastQuiet',
@@ -54,10 +55,9 @@ local LEVELS = { info = 'StandfastQuiet', warn = 'StandfastWarn', error = 'Stand
 
 --- Builds a block line by line.
 local function builder()
-  local block = { lines = {}, marks = {}, levels = {} }
-  local function put(line, group, level)
+  local block = { lines = {}, marks = {} }
+  local function put(line, group)
     block.lines[#block.lines + 1] = line
-    block.levels[#block.levels + 1] = level or '0'
     if group and #line > 0 then
       block.marks[#block.marks + 1] = { row = #block.lines - 1, from = 0, to = #line, group = group }
     end
@@ -65,10 +65,14 @@ local function builder()
   return block, put
 end
 
---- Lines that are folded away at first.
-local function folded(put, lines, prefix, group)
-  for at, line in ipairs(lines) do
-    put(prefix .. line, group, at == 1 and '>1' or '1')
+--- Lines that are not shown until they are asked for. A single line hides nothing worth a key.
+local function folded(put, lines, signs, open, what, group)
+  if open or #lines < 2 then
+    for _, line in ipairs(lines) do
+      put(('  %s %s'):format(signs.bar, line), group)
+    end
+  else
+    put(('  %s %s, %d lines (za opens)'):format(signs.closed, what, #lines), group)
   end
 end
 
@@ -120,14 +124,14 @@ local function user(item, signs)
   return block
 end
 
-local function assistant(item, signs)
+local function assistant(item, signs, open)
   local block, put = builder()
   if item.done and item.stream.length == 0 and item.thinking == '' and not item.broken then
     return block
   end
   put(signs.agent .. ' Standfast', 'StandfastAgent')
   if item.thinking ~= '' then
-    folded(put, text.lines(item.thinking), signs.bar .. ' ', 'StandfastThinking')
+    folded(put, text.lines(item.thinking), signs, open, 'thinking', 'StandfastThinking')
   end
   if item.stream.length > 0 then
     for _, line in ipairs(text.lines(item.stream.text)) do
@@ -181,7 +185,7 @@ local function remarks(call, put)
   end
 end
 
-local function call(item, signs)
+local function call(item, signs, open)
   local block, put = builder()
   local said = outcome(item)
   local head = ('%s %s  %s'):format(signs[item.status], text.line(item.tool, 30), M.subject(item))
@@ -199,7 +203,7 @@ local function call(item, signs)
     body[#body + 1] = item.content and 'result:' or 'output:'
     vim.list_extend(body, text.lines(output))
   end
-  folded(put, body, '  ' .. signs.bar .. ' ', 'StandfastOutput')
+  folded(put, body, signs, open, output ~= '' and 'arguments and output' or 'arguments', 'StandfastOutput')
   remarks(item, put)
   put('')
   return block
@@ -243,8 +247,26 @@ local function older()
   return block
 end
 
-local shapes =
-  { user = user, assistant = assistant, call = call, note = noted, plan = plan, queue = queue, older = older }
+local function empty(item)
+  local block, put = builder()
+  put('Say below what should be done.', 'StandfastQuiet')
+  if item.mode == 'ask' then
+    put('You see every change before it is made.', 'StandfastQuiet')
+  end
+  put('')
+  return block
+end
+
+local shapes = {
+  user = user,
+  assistant = assistant,
+  call = call,
+  note = noted,
+  plan = plan,
+  queue = queue,
+  older = older,
+  empty = empty,
+}
 
 --- What a view shows, top to bottom: its items, and before and after them what belongs to the session as a whole.
 ---@param view standfast.View
@@ -255,6 +277,9 @@ function M.items(view)
     items[1] = { id = 'older', kind = 'older', rev = 1 }
   end
   vim.list_extend(items, view.items)
+  if #items == 0 and view.session then
+    items[1] = { id = 'empty', kind = 'empty', rev = view.session.mode, mode = view.session.mode }
+  end
   if view.plan and #view.plan.steps > 0 then
     local plan_rev = vim.json.encode(view.plan)
     items[#items + 1] = { id = 'plan', kind = 'plan', rev = plan_rev, goal = view.plan.goal, steps = view.plan.steps }
@@ -269,9 +294,10 @@ end
 
 ---@param item table one of `items()`
 ---@param ascii? boolean
+---@param open? boolean show what is folded away at first
 ---@return standfast.Block
-function M.block(item, ascii)
-  return shapes[item.kind](item, ascii and ASCII or SIGNS)
+function M.block(item, ascii, open)
+  return shapes[item.kind](item, ascii and ASCII or SIGNS, open or false)
 end
 
 return M

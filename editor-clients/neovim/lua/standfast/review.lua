@@ -2,6 +2,7 @@
 
 local diff = require('standfast.diff')
 local permission = require('standfast.permission')
+local say = require('standfast.say')
 local sessions = require('standfast.sessions')
 local text = require('standfast.text')
 
@@ -21,7 +22,7 @@ local function go_to(item)
   vim.api.nvim_win_set_buf(0, bufnr)
   local last = vim.api.nvim_buf_line_count(bufnr)
   vim.api.nvim_win_set_cursor(0, { math.min(item.line, last), 0 })
-  vim.notify('Standfast: ' .. text.line(item.message, 200) .. '  (code actions: gra)', vim.log.levels.INFO)
+  say.info('code actions (gra) settle this: ' .. text.line(item.message, 200))
 end
 
 local function question_entry(question)
@@ -73,7 +74,7 @@ end
 function M.open(connection)
   local entries = M.entries(connection)
   if #entries == 0 then
-    vim.notify('Standfast: nothing needs you here.', vim.log.levels.INFO)
+    say.info('nothing needs you here.')
   elseif #entries == 1 then
     entries[1].go()
   else

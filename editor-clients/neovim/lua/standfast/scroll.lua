@@ -10,12 +10,12 @@ local marks = vim.api.nvim_create_namespace('standfast_chat')
 ---@class standfast.Scroll
 ---@field bufnr integer
 ---@field shown { id: string, rev: any, height: integer, item: table }[] in the order of the buffer
----@field levels string[] fold level of each line
+---@field open table<string, true> items whose folded lines are shown
 
 ---@param bufnr integer
 ---@return standfast.Scroll
 function M.new(bufnr)
-  return { bufnr = bufnr, shown = {}, levels = {} }
+  return { bufnr = bufnr, shown = {}, open = {} }
 end
 
 local function height_of(shown, from, to)
@@ -31,20 +31,19 @@ local function same(one, other)
 end
 
 --- Draw items `from`..`to`: lines, marks with rows from 0, and the heights.
-local function draw(items, from, to)
+local function draw(scroll, items, from, to)
   local ascii = config.get().ascii
-  local lines, drawn_marks, levels, shown = {}, {}, {}, {}
+  local lines, drawn_marks, shown = {}, {}, {}
   for at = from, to do
     local item = items[at]
-    local block = render.block(item, ascii)
+    local block = render.block(item, ascii, scroll.open[item.id])
     for _, mark in ipairs(block.marks) do
       drawn_marks[#drawn_marks + 1] = { row = #lines + mark.row, from = mark.from, to = mark.to, group = mark.group }
     end
     vim.list_extend(lines, block.lines)
-    vim.list_extend(levels, block.levels)
     shown[#shown + 1] = { id = item.id, rev = item.rev, height = #block.lines, item = item }
   end
-  return lines, drawn_marks, levels, shown
+  return lines, drawn_marks, shown
 end
 
 --- Replace `count` values of a list from index `at` on.
@@ -66,7 +65,7 @@ local function at_end(bufnr)
 end
 
 --- Write lines `from`..`to` (rows, end exclusive) of the buffer, leaving out what is equal at both ends.
-local function write(scroll, from, to, lines, drawn_marks, levels)
+local function write(scroll, from, to, lines, drawn_marks)
   local old = vim.api.nvim_buf_get_lines(scroll.bufnr, from, to, false)
   local head, tail = 0, 0
   while head < #lines and head < #old and lines[head + 1] == old[head + 1] do
@@ -75,7 +74,6 @@ local function write(scroll, from, to, lines, drawn_marks, levels)
   while tail < #lines - head and tail < #old - head and lines[#lines - tail] == old[#old - tail] do
     tail = tail + 1
   end
-  splice(scroll.levels, from + 1, to - from, levels)
   if head < #lines or head < #old then
     local middle = vim.list_slice(lines, head + 1, #lines - tail)
     vim.bo[scroll.bufnr].modifiable = true
@@ -111,12 +109,26 @@ function M.show(scroll, items)
   local following = at_end(scroll.bufnr)
   local from = height_of(shown, 1, head)
   local to = from + height_of(shown, head + 1, #shown - tail)
-  local lines, drawn_marks, levels, drawn = draw(items, head + 1, #items - tail)
-  write(scroll, from, to, lines, drawn_marks, levels)
+  local lines, drawn_marks, drawn = draw(scroll, items, head + 1, #items - tail)
+  write(scroll, from, to, lines, drawn_marks)
   splice(shown, head + 1, #shown - tail - head, drawn)
   local last = vim.api.nvim_buf_line_count(scroll.bufnr)
   for _, window in ipairs(following) do
     vim.api.nvim_win_set_cursor(window, { last, 0 })
+  end
+end
+
+--- Show or hide what is folded away of these items; `show` must follow.
+---@param scroll standfast.Scroll
+---@param ids string[]
+---@param open boolean
+function M.set_open(scroll, ids, open)
+  local wanted = {}
+  for _, id in ipairs(ids) do
+    scroll.open[id], wanted[id] = open or nil, true
+  end
+  for _, block in ipairs(scroll.shown) do
+    block.rev = not wanted[block.id] and block.rev or nil
   end
 end
 

@@ -1,6 +1,7 @@
 --- Errors that have a way out which only the person can choose: each is offered, none is taken by itself.
 
 local client = require('standfast.client')
+local say = require('standfast.say')
 local text = require('standfast.text')
 
 local M = {}
@@ -42,7 +43,7 @@ function offers.RunKeepsCrashing(_, _, err, retry)
 end
 
 local function offer_login(_, _, err, retry)
-  vim.notify('Standfast: ' .. text.line(err.message, 300), vim.log.levels.WARN)
+  say.warn(text.line(err.message, 300))
   require('standfast').login(retry)
 end
 

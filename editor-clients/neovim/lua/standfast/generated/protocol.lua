@@ -109,6 +109,7 @@
 ---@field baseUrl string
 ---@field clients integer
 ---@field runs integer
+---@field sandbox string
 ---@field degraded standfast.Degraded[]
 
 --- The history is not what was written, or not what this client saw.
