@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from standfast.daemon.listener import listen, refusal
+from standfast.daemon.listener import listen
+from standfast.daemon.peers import refusal
 from standfast.errors import StandfastError
 
 CONNECT = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print('in', flush=True); sys.stdin.read()"

@@ -63,7 +63,7 @@ async def _ask(door: Door) -> Json | None:
 
 def _show(found: Json) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name in ("pid", "version", "socket", "store", "baseUrl", "clients", "runs"):
+    for name in ("pid", "version", "socket", "store", "baseUrl", "clients", "runs", "sandbox"):
         table.add_row(name, str(found.get(name, "")), style=None)
     output.out.print(table)
     for trouble in found.get("degraded", []):

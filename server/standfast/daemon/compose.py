@@ -42,6 +42,9 @@ from standfast.tools.run_command import RunCommand
 UMASK_VARIABLE = "STANDFAST_UMASK"
 """The person's own umask, octal: `__main__` notes it before it closes the daemon's. Commands get it back."""
 
+RECORDS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+"""How long the record of an ended command stays after its result is in the log."""
+
 Trouble = tuple[str, str]
 """(code, sentence): what does not work as it should."""
 
@@ -156,6 +159,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
             await commands.adopt_all(places.commands)
             await _begin(sessions, troubles)
+            tasks.spawn(_sweep(commands, places, store, clock), "sweep records of commands")
         harden.settle_memory()
         async with core.publisher:
             yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
@@ -203,6 +207,19 @@ async def _begin(sessions: Sessions, troubles: list[Trouble]) -> None:
         await sessions.start()
     except StoreError as error:
         troubles.append((error.reason, error.message))
+
+
+async def _sweep(commands: Commands, places: Places, store: Store, clock: Clock) -> None:
+    """Remove records of commands that nobody will ask again: long ended, and their call has its result in the log."""
+
+    async def settled(call_id: str) -> bool:
+        call = await store.call(call_id)
+        return call is not None and call.result_seq is not None
+
+    try:
+        await commands.sweep(places.commands, before_ms=clock.now_ms() - RECORDS_KEPT_MS, settled=settled)
+    except (OSError, StandfastError) as error:
+        structlog.get_logger().warning("records_not_swept", why=type(error).__name__)
 
 
 async def _open_store(places: Places, clock: Clock, troubles: list[Trouble]) -> tuple[Store, SqliteStore | None]:

@@ -1,4 +1,4 @@
-"""The daemon's socket: a Unix socket that only its owner can reach, and the check of who connects (ATK-01, 04, 05).
+"""The daemon's socket: a Unix socket that only its owner can reach (ATK-01, 04); `peers.py` looks at who connects.
 
 There is no other way in: no TCP, no HTTP.
 """
@@ -9,7 +9,6 @@ import os
 import secrets
 import socket
 import stat
-import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,6 @@ from standfast.errors import StandfastError
 from standfast.places import private_directory
 
 BACKLOG = 128
-NAMESPACES = ("user", "pid", "net", "mnt")
-"""A peer in another one of these is a sandboxed command, not an editor (ATK-05)."""
-_UCRED = struct.Struct("3i")
-"""pid, uid, gid: what SO_PEERCRED gives on Linux."""
 
 
 @dataclass(slots=True)
@@ -77,28 +72,6 @@ def listen(path: Path) -> Listener:
         os.close(directory)
     sock.setblocking(False)
     return Listener(path, sock, inode)
-
-
-def refusal(sock: socket.socket) -> str | None:
-    """Why this peer may not talk to the daemon; None if it may. Asks the kernel, not the peer."""
-    if sys.platform != "linux":
-        return None  # the directory's mode is the guard there
-    pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    if uid != os.geteuid():
-        return f"uid {uid} is not the owner of this daemon"
-    return next((f"pid {pid} is in another {kind} namespace" for kind in NAMESPACES if not _shares(pid, kind)), None)
-
-
-def _shares(pid: int, kind: str) -> bool:
-    """A peer that hides its namespaces counts as a stranger; a kernel without this kind has only one of them."""
-    try:
-        ours = os.readlink(f"/proc/self/ns/{kind}")
-    except OSError:
-        return True
-    try:
-        return os.readlink(f"/proc/{pid}/ns/{kind}") == ours
-    except OSError:
-        return False
 
 
 def _open_private(directory: Path) -> int:

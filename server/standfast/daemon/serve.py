@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from standfast.daemon import harden, lock
-from standfast.daemon.listener import Listener, listen, refusal
+from standfast.daemon.listener import Listener, listen
+from standfast.daemon.peers import refusal
 from standfast.daemon.spawn import Spawner, raw_log_path, spawn_lock_path
 from standfast.errors import StandfastError
 from standfast.places import Places, find_places, private_directory
@@ -269,7 +270,7 @@ class Door:
             self._admit(sock)
 
     def _admit(self, sock: socket.socket) -> None:
-        why = refusal(sock)
+        why = refusal(sock, self.parts.commands.supervisors())
         if why is not None:
             self.parts.log.warning("client_refused", why=why)
             sock.close()

@@ -266,6 +266,7 @@ async def daemon_status(core: Core, client: Client, p: params.EmptyParams) -> An
             base_url=status.base_url,
             clients=len(core.clients) - 1,
             runs=status.runs,
+            sandbox=core.sandbox,
             degraded=[objects.Degraded(code=code, message=message) for code, message in core.degraded()],
         )
     )

@@ -37,6 +37,16 @@ def from_spec(value: Any) -> Confinement | None:
     return None if value is None else Confinement(*value)
 
 
+def leave(confinement: Confinement | None) -> None:
+    """Remove the private directories of a command that has ended. Links in them are not followed."""
+    if confinement is None or not confinement.make:
+        return
+    import shutil
+
+    for directory in confinement.make:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def enter(confinement: Confinement) -> None:
     """Confine this process, or get ready for the program that does. Raises OSError: then the command must not run."""
     for directory in confinement.make:

@@ -320,6 +320,7 @@ class Supervisor:
     def _finish(self) -> None:
         self.output.close()
         placeholders.let_go(self.placeholders)
+        confine.leave(confine.from_spec(self.spec.confinement))
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         end = records.Exit(
             exit_code=code if code is not None and code >= 0 else None,

@@ -184,6 +184,7 @@ class DaemonStatusResult(Wire, frozen=True):
     base_url: str
     clients: int
     runs: int
+    sandbox: str
     degraded: list[Degraded]
 
 

@@ -26,7 +26,7 @@ from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
 from standfast.run import goal
-from standfast.session import goals, histories, history, permissions, queue, restart, settling
+from standfast.session import goals, histories, history, permissions, queue, restart, settling, trust
 from standfast.session.attaching import Attaching
 from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions
@@ -378,10 +378,10 @@ class Sessions:
         return await self._parts.list_files(folder, query, min(history.bounded(limit), 200))
 
     async def workspace_trust(self, workspace_uri: str, *, trusted: bool) -> None:
-        """The person trusts a folder, or does not any more; bound to the folder's identity."""
-        identity = await self._identity(workspace_uri)
-        inode = f"{identity['device']}:{identity['inode']}:{identity['birthNs']}"
-        await self._store.set_trusted(workspace_uri, inode, trusted=trusted)
+        """The person trusts a folder, or does not any more; bound to the folder itself and to what would act in it."""
+        await self._identity(workspace_uri)
+        what = await trust.take(self._folder(workspace_uri))
+        await self._store.set_trusted(workspace_uri, what or "", trusted=trusted)
 
     def declare_untrusted(self, workspace_uris: Sequence[str], *, untrusted: bool) -> None:
         """The editor itself says that the folder is untrusted: `plan` and `ask` only (design.md "Small print")."""

@@ -21,6 +21,7 @@ from standfast.session.notes import read_notes
 from standfast.session.parts import Parts
 from standfast.session.superseding import superseded
 from standfast.session.tooling import LiveOutput, tool_context
+from standfast.session.trust import NEVER, Trust, judge, look
 from standfast.session.workspace import to_path
 from standfast.tools.base import ToolContext
 
@@ -43,6 +44,14 @@ class Folders:
         self._open[uri] = None
 
 
+async def _trust(parts: Parts, folders: Folders, row: SessionRow) -> Trust:
+    """What the session's folder is worth now. The editor's word against it is stronger than the person's earlier one for it."""
+    recorded = await parts.store.trusted(row.workspace_uri)
+    if recorded is None or row.workspace_uri in folders.untrusted:
+        return NEVER
+    return judge(recorded, await asyncio.to_thread(look, to_path(row.workspace_uri)))
+
+
 def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow, run_id: str | None) -> Runtime:
     """A run's runtime. What the person may change during a run (mode, allowances, folder) is read anew at each use."""
     session_id = session.session_id
@@ -58,7 +67,8 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
         row = await now()
         folder = await require(row, folders.open)
         output = LiveOutput(parts, session_id, run_id or "", call_id)
-        return await tool_context(parts, row, call_id, operation_id, workspace=folder, output=output)
+        worth = await _trust(parts, folders, row)
+        return await tool_context(parts, row, call_id, operation_id, workspace=folder, output=output, trust=worth)
 
     async def standing() -> Standing:
         row = await now()
@@ -71,7 +81,7 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
 
     async def notes() -> Notes:
         row = await now()
-        if row.workspace_uri in folders.untrusted or not await parts.store.trusted(row.workspace_uri):
+        if not (await _trust(parts, folders, row)).trusted:
             return Notes()
         return await asyncio.to_thread(read_notes, to_path(row.workspace_uri))
 

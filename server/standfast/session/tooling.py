@@ -8,6 +8,7 @@ from pathlib import Path
 from standfast.events.types import Intent, SeenFile, ToolOutput
 from standfast.projections.rows import CallRow, SessionRow
 from standfast.session.parts import Parts
+from standfast.session.trust import NEVER, Trust
 from standfast.session.workspace import to_path
 from standfast.tools.base import StartedCall, ToolContext, no_output
 
@@ -19,9 +20,12 @@ async def tool_context(
     operation_id: str,
     *,
     workspace: Path | None = None,
+    trust: Trust = NEVER,
     output: Callable[[str], Awaitable[None]] = no_output,
 ) -> ToolContext:
-    """Where a call of this session works; `workspace` only where it has been looked at already."""
+    """Where a call of this session works; `workspace` only where it has been looked at already. Without `trust` the folder's own
+    files act on nothing: that is right for every look after a crash.
+    """
     seen = {
         path: SeenFile(path=path, version=one.version, whole=one.whole, blob=one.blob)
         for path, one in (await parts.store.seen(row.session_id)).items()
@@ -36,7 +40,8 @@ async def tool_context(
         seen=seen,
         blob=parts.store.blob,
         output=output,
-        trusted=await parts.store.trusted(row.workspace_uri),
+        trusted=trust.trusted,
+        distrusted=trust.changed,
         sandbox=parts.sandbox,
         goal=row.goal,
     )

@@ -320,9 +320,11 @@ class SqliteStore:
         """Checked against its name. Raises StoreError (`StoreDamaged`) if the bytes are not those that were stored."""
         return await self._read(lambda c: queries.blob(c, blob_id))
 
-    async def trusted(self, workspace_uri: str) -> bool:
-        statement = "SELECT 1 FROM trusted WHERE workspace_uri = ?"
-        return await self._read(lambda c: c.execute(statement, (workspace_uri,)).fetchone() is not None)
+    async def trusted(self, workspace_uri: str) -> str | None:
+        """The identity that the folder was trusted with."""
+        statement = "SELECT identity FROM trusted WHERE workspace_uri = ?"
+        row = await self._read(lambda c: c.execute(statement, (workspace_uri,)).fetchone())
+        return None if row is None else str(row[0])
 
     async def _read(self, function: Callable[[sqlite3.Connection], T]) -> T:
         return await self._readers.read(function)

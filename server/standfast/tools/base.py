@@ -118,6 +118,8 @@ class ToolContext:
     """Live output, coalesced and bounded by the tool."""
     trusted: bool = False
     """The person trusts the folder: its own hooks, filters and settings may act."""
+    distrusted: tuple[str, ...] = ()
+    """What changed since the person trusted the folder, and takes that trust away until they give it anew."""
     sandbox: str = "none"
     """The level that confines commands: none, partial or full."""
     goal: Mapping[str, Any] | None = None

@@ -94,7 +94,7 @@ class GitTool:
                     | {"operationId": ctx.operation_id}
                 ),
             ),
-            risks=(*words.risks, *_filter_risk(git, args)),
+            risks=(*words.risks, *_filter_risk(git, args), *_trust_risk(ctx)),
             state=Step(git, words, before),
         )
 
@@ -195,6 +195,16 @@ def _filter_risk(git: Git, args: GitArgs) -> tuple[str, ...]:
     names = ", ".join(visible(name) for name in git.filters)
     return (
         f"The repository's own filters ({names}) do not run: files are taken as they are. Trust the folder to run them.",
+    )
+
+
+def _trust_risk(ctx: ToolContext) -> tuple[str, ...]:
+    """A trusted folder that changed is a question anew; until it is answered its own files act on nothing."""
+    if not ctx.distrusted:
+        return ()
+    names = ", ".join(visible(name) for name in ctx.distrusted[:8])
+    return (
+        f"Changed since you trusted the folder: {names}. Its hooks, filters and notes do not act until you trust it again.",
     )
 
 

@@ -132,6 +132,7 @@ export interface DaemonStatusResult {
   baseUrl: string;
   clients: number;
   runs: number;
+  sandbox: string;
   degraded: Degraded[];
 }
 
