@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -132,7 +132,12 @@ class Desk:
 
 @contextlib.asynccontextmanager
 async def open_desk(
-    place: Path, model: CheckingModel, *, max_tokens: int = 500, goal_pause_s: float = 0.0
+    place: Path,
+    model: CheckingModel,
+    *,
+    max_tokens: int = 500,
+    goal_pause_s: float = 0.0,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[Desk]:
     """A desk whose store is `place/store.db` and whose workspace is `place/project`."""
     (place / "project").mkdir(exist_ok=True)
@@ -153,7 +158,7 @@ async def open_desk(
             store=store, journal=journal, model=model, model_name="claude-test", max_tokens=max_tokens, window=model.window,
             tools={tool.name: tool for tool in offered}, offered=offered, buffers=NoBuffers(), clock=SystemClock(),
             ids=RandomIds(), spawn=spawn, spool=place / "spool", worker_id="w", boot_id="b", user_id="u",
-            goal_pause_s=goal_pause_s,
+            goal_pause_s=goal_pause_s, pause=pause,
         )
     )  # fmt: skip
     desk = Desk(sessions, store, journal, model, place / "project")

@@ -132,6 +132,16 @@ class SeenRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What one model used on one day (UTC, days since 1970): `usage` has the wire's names."""
+
+    day: int
+    model: str
+    requests: int
+    usage: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Of the runs that a `run/list` selects, not only of its page."""
 
@@ -140,3 +150,5 @@ class Statistics:
     mean_duration_ms: float | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    spent: list[Spent] = field(default_factory=list[Spent])
+    """By day, newest first, and model, over the sessions that were selected (whatever their runs' status); checkpoints included."""

@@ -15,10 +15,10 @@ import orjson
 from standfast.errors import StoreError
 from standfast.events.encode import recorded, wire
 from standfast.events.types import Recorded
-from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Statistics
+from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Spent, Statistics
 from standfast.store.cold import body_of
 from standfast.store.search import SESSIONS_THAT_SAY, pattern
-from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, Table
+from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, USAGE_WIRE, Table
 
 R = TypeVar("R")
 
@@ -256,7 +256,28 @@ def statistics(
         mean_duration_ms=sum(row[2] or 0 for row in rows) / ended if ended else None,
         input_tokens=sum(row[4] for row in rows),
         output_tokens=sum(row[5] for row in rows),
+        spent=spent(connection, session_id=session_id, workspace_uris=workspace_uris),
     )
+
+
+DAYS_MAX = 400
+"""Rows of `spent` that are told."""
+
+
+def spent(
+    connection: sqlite3.Connection, *, session_id: str | None, workspace_uris: Sequence[str] | None
+) -> list[Spent]:
+    """Tokens by day and model, the newest days first."""
+    where, join = _runs_where(session_id, workspace_uris, None)
+    sums = ", ".join(f"sum(t.{column})" for column in ("requests", *USAGE))
+    statement = (
+        f"SELECT t.day, t.model, {sums} FROM spent t {join} WHERE {where.text} "  # noqa: S608
+        f"GROUP BY t.day, t.model ORDER BY t.day DESC, t.model LIMIT {DAYS_MAX}"
+    )
+    return [
+        Spent(day, model, requests, dict(zip(USAGE_WIRE, counts, strict=True)))
+        for day, model, requests, *counts in connection.execute(statement, where.values)
+    ]
 
 
 def resuming_run(connection: sqlite3.Connection, run_id: str) -> RunRow | None:

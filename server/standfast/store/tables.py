@@ -57,10 +57,10 @@ class RunTable(Table[RunRow]):
     def read(self, values: Sequence[Any]) -> RunRow:
         row = super().read(values)
         counts: Any = row.usage
-        return replace(row, usage=dict(zip(_USAGE_WIRE, counts, strict=True)) if any(counts) else None)
+        return replace(row, usage=dict(zip(USAGE_WIRE, counts, strict=True)) if any(counts) else None)
 
 
-_USAGE_WIRE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+USAGE_WIRE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 
 SESSIONS = Table(
     "sessions",
