@@ -9,8 +9,8 @@ ROOT = Path(__file__).parents[2]
 PROMISES = re.findall(
     r"^- \*\*(R-RECOVER-\d+)\*\*(.*)$", (ROOT / "protocol-spec/recovery.md").read_text(), re.MULTILINE
 )
-PENDING = {f"R-RECOVER-{number}" for number in (3, 4, 5, 6, 8, 9, 10, 11, 21, 22, 23, 24)}
-"""Not cited yet: 3 to 11 are held by tests of the session layer and the kill matrix, 21 to 24 are the clients' part."""
+PENDING = {f"R-RECOVER-{number}" for number in (21, 22, 23, 24)}
+"""Not cited yet: the clients' part."""
 
 
 def cited() -> set[str]:
