@@ -108,6 +108,12 @@ export class Rig {
     if (!answer.ok) throw new Error(`no stream came to the gate ${gate}`);
   }
 
+  /** What the fake of the API refused, as the real one would. */
+  async refused() {
+    const requests = await (await fetch(`${this.modelUrl}/_fake/requests`)).json();
+    return requests.map((request) => request.error).filter((error) => error !== null);
+  }
+
   /** Starts the daemon before the editor does; `failpoints` say where it dies. */
   async daemon(failpoints = "") {
     const child = this.#spawn(process.env.STANDFAST_PROGRAM, ["daemon", "run"], {
@@ -167,7 +173,7 @@ export class Rig {
   }
 
   /** A window on the workspace, with the extension from the checkout. `tests`: a folder with tests for its host. */
-  async window({ tests, folder = this.workspace, size = { width: 1280, height: 800 }, onLog } = {}) {
+  async window({ tests, folder = this.workspace, size = { width: 1180, height: 740 }, onLog } = {}) {
     const browser = await this.browser();
     const context = await browser.newContext({ viewport: size, reducedMotion: "reduce", colorScheme: "light" });
     context.setDefaultTimeout(20_000);

@@ -1,9 +1,7 @@
 // What a person does in the window: the steps that several stories share.
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { EXTENSION } from "./rig.mjs";
-
 export class Screen {
   constructor(rig, page) {
     this.rig = rig;
@@ -75,16 +73,36 @@ export class Screen {
   }
 
   /** A picture in both themes, kept if the run is asked to keep pictures. */
-  async picture(name, clip) {
+  async picture(name) {
     const folder = process.env.SCREENSHOTS;
     for (const theme of ["light", "dark"]) {
       await this.theme(theme);
       if (!folder) continue;
-      await mkdir(folder, { recursive: true });
       await this.page.waitForTimeout(250); // the web view takes the new colours a moment later
-      await this.page.screenshot({ path: join(folder, `${name}-${theme}.png`), ...(clip ? { clip } : {}) });
+      const shot = await this.page.screenshot();
+      await mkdir(folder, { recursive: true });
+      if (process.env.SCREENSHOTS_RAW) await writeFile(join(folder, `${name}-${theme}.png`), shot);
+      else await writeFile(join(folder, `${name}-${theme}.webp`), await this.#small(shot));
     }
   }
-}
 
-export const PICTURES = join(EXTENSION, "media/screenshots");
+  /** A picture as WebP, drawn by the browser itself. */
+  async #small(png) {
+    const page = await this.page.context().newPage();
+    const url = await page.evaluate(async (data) => {
+      const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob());
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+      canvas.getContext("2d").drawImage(bitmap, 0, 0);
+      const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: "image/webp", quality: 0.9 })).arrayBuffer());
+      return bytes.reduce((text, byte) => text + String.fromCharCode(byte), "");
+    }, png.toString("base64"));
+    await page.close();
+    return Buffer.from(url, "latin1");
+  }
+
+  /** The messages that the editor keeps in its own list; this window of the tests shows no toasts. */
+  async notices() {
+    await this.page.locator(".statusbar-item[id*='notifications'] a").first().click();
+    return this.page.locator(".notifications-center .notification-list-item");
+  }
+}

@@ -80,11 +80,11 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     await screen.say("Give carts a currency.");
     const ask = screen.chat.getByRole("group", { name: "Permission needed" });
     await ask.getByRole("button", { name: "Allow", exact: true }).click();
-    const notice = screen.page.locator(".notification-toast", { hasText: "was interrupted" });
-    await screen.page.waitForTimeout(9000); console.log(await screen.page.locator("[class*=notification]").evaluateAll(a => a.map(e => e.className + " " + e.innerText.slice(0,80))));
-    await notice.waitFor({ timeout: 3_000 });
     const card = screen.chat.getByRole("region", { name: "This run was interrupted" });
     await card.locator(".recovered", { hasText: "apply_patch" }).waitFor();
+    const notice = (await screen.notices()).filter({ hasText: "was interrupted" });
+    await notice.waitFor();
+    assert.equal(await notice.count(), 1);
     await screen.picture("resume");
     await card.getByRole("button", { name: "Complete", exact: true }).click();
     await card.locator(".recovered", { hasText: "is in place" }).waitFor();
@@ -92,5 +92,6 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     assert.match(await file("shop/money.py"), /percent: int = 0/);
     await notice.getByRole("button", { name: "Resume" }).click();
     await screen.reply("go on from there");
+    assert.deepEqual(await rig.refused(), [], "the model's service had nothing to refuse");
   });
 });

@@ -16,7 +16,13 @@ export function permissionPanel(ask: Permission): HTMLElement {
   return h(
     "section",
     { class: "ask", role: "group", "aria-label": "Permission needed" },
-    h("p", { class: "ask-title" }, icon("bell-dot"), h("strong", {}, "May this be done?"), sandbox(ask.sandbox)),
+    h(
+      "p",
+      { class: "ask-title" },
+      icon("bell-dot"),
+      h("strong", {}, "May this be done?"),
+      ask.files.length === 0 && sandbox(ask.sandbox),
+    ),
     h("pre", { class: "ask-summary" }, visible(ask.summary)),
     ...ask.risks.map((risk) => h("p", { class: "risk" }, icon("warning"), visible(risk))),
     ...ask.files.map((file) =>
