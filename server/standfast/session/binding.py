@@ -12,7 +12,7 @@ from typing import Any
 from standfast.errors import WorkspaceError
 from standfast.projections.rows import SessionRow
 from standfast.session.views import SessionView, WorkspaceState
-from standfast.session.workspace import Identity, glance, identify, to_path, to_uri
+from standfast.session.workspace import Identity, glance, identify, same_path, to_path, to_uri
 from standfast.store.base import Store
 
 
@@ -72,7 +72,7 @@ def _relate(
         found = glance(other) if other is not None else None
         if other is None:
             continue
-        if other == path or other.resolve() == real or (found and asked and found.is_folder(asked.to_json())):
+        if same_path(other, path) or other.resolve() == real or (found and asked and found.is_folder(asked.to_json())):
             _add(related.same, uri)
         elif found is None and asked is not None and asked.is_folder(identity):
             _add(related.moved, uri)
@@ -130,13 +130,15 @@ async def require(row: SessionRow, known: Sequence[str] = ()) -> Path:
     state, path = await look(row)
     if state == "present":
         return path
-    candidate = await _candidate(row, known)
-    if candidate is not None:
+    candidates = await _candidates(row, known)
+    if candidates:
+        places = " or ".join(str(to_path(uri)) for uri in candidates)
         raise WorkspaceError(
             "WorkspaceMoved",
-            f"The session's folder {path} seems to have moved to {to_path(candidate)}. Nothing was run. "
+            f"The session's folder {path} seems to have moved to {places}. Nothing was run. "
             "Rebind the session to the new folder to go on.",
-            candidateUri=candidate,
+            candidateUri=candidates[0],
+            candidateUris=candidates,
         )
     if state == "replaced":
         raise WorkspaceError(
@@ -153,13 +155,17 @@ async def require(row: SessionRow, known: Sequence[str] = ()) -> Path:
     )
 
 
-async def _candidate(row: SessionRow, known: Sequence[str]) -> str | None:
+async def _candidates(row: SessionRow, known: Sequence[str]) -> list[str]:
+    """Where the folder may be now: the very folder first, then those with the same repository's history (a copy, a clone)."""
+    if not row.identity:
+        return []
+    beside = await asyncio.to_thread(_beside, row)
+    itself, alike = [beside] if beside is not None else [], list[str]()
     for uri in known:
-        if uri != row.workspace_uri:
-            found = await identify(to_path(uri))
-            if found is not None and row.identity and found.matches(row.identity):
-                return uri
-    return await asyncio.to_thread(_beside, row)
+        found = await identify(to_path(uri)) if uri != row.workspace_uri else None
+        if found is not None and found.matches(row.identity):
+            _add(itself if found.is_folder(row.identity) else alike, uri)
+    return [*itself, *(uri for uri in alike if uri not in itself)]
 
 
 def _beside(row: SessionRow) -> str | None:

@@ -70,5 +70,9 @@ def _plain_bytes(path: Path, size: int) -> bytes | None:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(number, "rb") as file:  # noqa: PTH123 - a descriptor, opened without following a link
-        return file.read(size) if stat.S_ISREG(os.fstat(number).st_mode) else None
+    try:
+        return os.read(number, size) if stat.S_ISREG(os.fstat(number).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(number)

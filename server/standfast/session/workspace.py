@@ -10,6 +10,8 @@ import asyncio
 import ctypes
 import ctypes.util
 import os
+import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,22 @@ def to_path(uri: str) -> Path:
             "WorkspaceNotFound", f"{uri} is not the URI of a local folder. Nothing was changed. Give a file:// URI."
         )
     return Path(os.path.normpath(path))
+
+
+FOLDS_CASE = sys.platform in ("darwin", "win32")
+"""Whether file systems here usually take `A` and `a` for one name. (Where both exist, their inodes tell them apart.)"""
+
+
+def same_path(one: Path, other: Path, *, folds: bool = FOLDS_CASE) -> bool:
+    """Whether two spellings name one path: a drive's letter always folds, the rest if the file system does (a26). Pure."""
+    return _spelling(one, folds=folds) == _spelling(other, folds=folds)
+
+
+def _spelling(path: Path, *, folds: bool) -> str:
+    text = str(path)
+    if re.match(r"/[A-Za-z]:", text):
+        text = text[:2].lower() + text[2:]
+    return text.casefold() if folds else text
 
 
 def to_uri(path: Path) -> str:
