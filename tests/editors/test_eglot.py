@@ -22,7 +22,9 @@ def _missing() -> str | None:
     """What keeps this test from running here, in words for the report."""
     if shutil.which("emacs") is None:
         return "NOT RUN: Emacs is missing (Debian: apt-get install emacs-nox elpa-eglot)"
-    found = subprocess.run(["emacs", "--batch", "--eval", "(require 'eglot)"], capture_output=True, timeout=60, check=False)
+    found = subprocess.run(
+        ["emacs", "--batch", "--eval", "(require 'eglot)"], capture_output=True, timeout=60, check=False
+    )
     return None if found.returncode == 0 else "NOT RUN: Emacs has no eglot (Debian: apt-get install elpa-eglot)"
 
 
@@ -46,7 +48,13 @@ def test_eglot_sees_a_question_a_conflict_and_settles_it(
         PATH=os.environ["PATH"],
     )
     done = subprocess.run(
-        ["emacs", "--batch", "-q", "-l", str(STORY)], cwd=workspace, env=env, capture_output=True, text=True, timeout=100, check=False
+        ["emacs", "--batch", "-q", "-l", str(STORY)],
+        cwd=workspace,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     said = next((line for line in done.stdout.splitlines() if line.startswith("STORY ")), None)
     assert said is not None, done.stderr

@@ -29,7 +29,9 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
 
 def begin(desk: Desk, text: str) -> str:
     """A session and a message by `workspace/executeCommand`; returns the run's id."""
-    made = desk.nvim.lua("return Command('standfast.session.create', { workspaceUri = uri })", uri=desk.workspace.as_uri())
+    made = desk.nvim.lua(
+        "return Command('standfast.session.create', { workspaceUri = uri })", uri=desk.workspace.as_uri()
+    )
     session_id = made["session"]["sessionId"]
     started = desk.nvim.lua(
         "return Command('standfast.run.start', { sessionId = id, text = text })", id=session_id, text=text

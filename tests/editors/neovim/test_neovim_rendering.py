@@ -93,4 +93,4 @@ def test_a_code_action_carries_ids_only(desk: Desk) -> None:
         " client:request_sync('textDocument/codeAction', params, 5000, 0).result)"
     )
     assert arguments
-    assert {key for argument in arguments for key in argument} <= {"conflictId", "action", "line"}
+    assert {key for argument in arguments for key in argument} <= {"conflictId", "action", "line", "version"}

@@ -35,7 +35,11 @@ class Terminal:
 
     def tmux(self, *words: str) -> str:
         return subprocess.run(
-            ["tmux", "-S", str(self.server), "-f", "/dev/null", *words], capture_output=True, text=True, check=True, timeout=30
+            ["tmux", "-S", str(self.server), "-f", "/dev/null", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
         ).stdout
 
     def keys(self, *keys: str) -> None:
@@ -69,7 +73,9 @@ def terminal(desk: Desk, *files: str) -> Generator[Terminal]:
     kept = os.environ.get("STANDFAST_SCREENS")
     with tempfile.TemporaryDirectory(prefix="tm") as short:
         opened = Terminal(Path(short) / "s", Path(kept) if kept else None)
-        env = variables(desk.home, {"restart": {"first_ms": 1500}}, {"ANTHROPIC_API_KEY": desk.api.key, "TERM": "screen-256color"})
+        env = variables(
+            desk.home, {"restart": {"first_ms": 1500}}, {"ANTHROPIC_API_KEY": desk.api.key, "TERM": "screen-256color"}
+        )
         words = [program, "--clean", "-u", str(HERE / "init.lua"), "--listen", str(Path(short) / "n"), *files]
         subprocess.run(
             ["tmux", "-S", str(opened.server), "-f", "/dev/null", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES), *words],
@@ -106,7 +112,15 @@ def test_a_first_session_by_keys_alone(own_desk: Desk) -> None:
         gate.wait()
         term.see("▌ You", "Set x to 2 and add y", "I change", "running", shot="streaming")
         gate.release()
-        term.see("Change a.py", "1: Show file 2 of 2", "2: Allow", "x = 2", "before · a.py", "after · a.py", shot="permission")
+        term.see(
+            "Change a.py",
+            "1: Show file 2 of 2",
+            "2: Allow",
+            "x = 2",
+            "before · a.py",
+            "after · a.py",
+            shot="permission",
+        )
         assert (desk.workspace / "a.py").read_text() == "x = 1\n"
         term.type("2")
         term.keys("Enter")

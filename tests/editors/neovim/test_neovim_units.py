@@ -69,5 +69,7 @@ def test_public_functions_say_what_they_take_and_return() -> None:
 
 @pytest.mark.skipif(shutil.which("luacheck") is None, reason="NOT RUN: luacheck is missing (Debian: lua-check)")
 def test_luacheck_finds_nothing() -> None:
-    done = subprocess.run(["luacheck", ".", "-q", "--no-color"], cwd=PLUGIN, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["luacheck", ".", "-q", "--no-color"], cwd=PLUGIN, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout

@@ -20,13 +20,13 @@ M.PROTOCOL = 1
 ---@field client? vim.lsp.Client
 ---@field state 'starting'|'ready'|'waiting'|'failed'|'stopped'
 ---@field problem? string what a person should do, when `failed`
----@field capability table the daemon's version and sandbox; empty before it is ready
+---@field capability standfast.ServerCapability|{} the daemon's version and sandbox; empty before it is ready
 ---@field buffers table<integer, true> to attach again after a restart
 ---@field losses integer[] when it was lost, in ms
 ---@field link? { leaving: boolean } the server process of now
 ---@field waiting fun(err?: standfast.Error)[]
----@field items table[] what a person must look at in this folder
----@field degraded table[]
+---@field items standfast.AttentionItem[] what a person must look at in this folder
+---@field degraded standfast.Degraded[]
 ---@field timer? uv.uv_timer_t
 
 ---@type table<string, standfast.Connection>

@@ -81,7 +81,7 @@ local function open(panes, uri)
 end
 
 --- A change, before and after.
----@param file { uri: string, before?: string, after?: string }
+---@param file standfast.FileDiff
 ---@param note? string shown beside the name of the right side
 ---@return integer tabpage
 function M.two(file, note)
@@ -136,7 +136,7 @@ end
 
 --- Show the difference of a call, a run or a conflict (the params of `diff/get`).
 ---@param connection standfast.Connection
----@param subject { callId?: string, runId?: string, conflictId?: string, uri?: string }
+---@param subject standfast.DiffGetParams
 function M.show(connection, subject)
   local method = subject.conflictId and 'conflict/get' or 'diff/get'
   local params = subject.conflictId and { conflictId = subject.conflictId } or subject

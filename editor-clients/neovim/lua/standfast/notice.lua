@@ -21,8 +21,8 @@ local function said_of(call)
 end
 
 --- The sentence for an interrupted run. Pure.
----@param session table
----@param recovery table
+---@param session standfast.Session
+---@param recovery standfast.Recovery
 ---@return string
 function M.sentence(session, recovery)
   local title = session.title ~= '' and ('“%s”'):format(text.line(session.title, 40)) or 'a session'

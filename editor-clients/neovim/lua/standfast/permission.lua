@@ -10,7 +10,7 @@ local M = {}
 
 ---@class standfast.Question
 ---@field connection standfast.Connection
----@field permission table as the daemon asked
+---@field permission standfast.Permission as the daemon asked
 ---@field settled boolean
 ---@field settle fun(answer?: table, err?: lsp.ResponseError)
 ---@field close? fun() takes what shows it off the screen
@@ -64,8 +64,8 @@ end
 
 --- Handle `standfast/permission/request`; runs in a coroutine and returns when there is an answer.
 ---@param connection standfast.Connection
----@param permission table
----@return table? answer
+---@param permission standfast.Permission
+---@return standfast.PermissionAnswer? answer
 ---@return lsp.ResponseError? err answered elsewhere, or the connection was lost: no answer
 function M.ask(connection, permission)
   local thread = coroutine.running()

@@ -23,7 +23,7 @@ function M.age(ms)
 end
 
 --- One line for a session. Pure.
----@param session table
+---@param session standfast.Session
 ---@param now_ms integer
 ---@return string
 function M.label(session, now_ms)
@@ -41,7 +41,7 @@ end
 
 --- Let the person choose one of the folder's sessions.
 ---@param connection standfast.Connection
----@param callback fun(session: table)
+---@param callback fun(session: standfast.Session)
 function M.session(connection, callback)
   sessions.list(connection, function(err, listed)
     if err then

@@ -20,7 +20,7 @@ local CATCH_UP = 1000
 local followed = {}
 
 --- Folder → session id → what the daemon last said of it.
----@type table<string, table<string, table>>
+---@type table<string, table<string, standfast.Session>>
 local known = {}
 
 --- Folder → the session that was last open here.
@@ -63,7 +63,7 @@ end
 
 --- What is known of the sessions of a folder, without asking.
 ---@param root string
----@return table<string, table>
+---@return table<string, standfast.Session>
 function M.known(root)
   return known[root] or {}
 end
@@ -229,7 +229,7 @@ end
 
 --- The sessions of a folder, the newest first.
 ---@param connection standfast.Connection
----@param callback fun(err?: standfast.Error, sessions?: table[])
+---@param callback fun(err?: standfast.Error, sessions?: standfast.Session[])
 function M.list(connection, callback)
   local params = { workspaceUri = vim.uri_from_fname(connection.root), limit = PAGE }
   client.request(connection, 'session/list', params, function(err, result)
@@ -241,7 +241,7 @@ function M.list(connection, callback)
 end
 
 ---@param connection standfast.Connection
----@param callback fun(err?: standfast.Error, session?: table)
+---@param callback fun(err?: standfast.Error, session?: standfast.Session)
 function M.create(connection, callback)
   local params = { workspaceUri = vim.uri_from_fname(connection.root) }
   client.request(connection, 'session/create', params, function(err, result)
@@ -285,7 +285,7 @@ end
 ---@param session_id string
 ---@param text string
 ---@param message_id string
----@param callback fun(err?: standfast.Error, result?: table)
+---@param callback fun(err?: standfast.Error, result?: standfast.RunStartResult)
 function M.send(session_id, text, message_id, callback)
   local at = assert(followed[session_id], 'the session is not open')
   local params = { sessionId = session_id, text = text, clientMessageId = message_id }

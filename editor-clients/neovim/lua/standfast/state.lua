@@ -35,12 +35,12 @@ local M = {}
 ---@field reason? string
 ---@field exitCode? integer
 ---@field recovered boolean
----@field files table[]
----@field permission? table the question as it was asked
+---@field files standfast.ChangedFile[]
+---@field permission? standfast.Permission the question as it was asked
 ---@field decision? string
 ---@field verdict? string after a crash
 ---@field evidence? string
----@field targets table[]
+---@field targets standfast.Target[]
 ---@field resolution? string
 ---@field conflicts table[]
 
@@ -50,7 +50,7 @@ local M = {}
 
 ---@class standfast.View
 ---@field sessionId string
----@field session? table
+---@field session? standfast.Session
 ---@field items standfast.Item[]
 ---@field calls table<string, standfast.CallItem>
 ---@field conflicts table<string, table> open ones
@@ -59,13 +59,13 @@ local M = {}
 ---@field firstSeq integer seq of the oldest event held; 0: none
 ---@field hasOlder boolean
 ---@field events table[] what was folded, ascending
----@field run? { runId: string, status: string, error?: table }
----@field queue table[]
+---@field run? { runId: string, status: string, error?: standfast.RunError }
+---@field queue standfast.QueueItem[]
 ---@field queueHeld boolean
 ---@field plan? table
----@field goal? table
----@field recovery? table
----@field damage? table
+---@field goal? standfast.Goal
+---@field recovery? standfast.Recovery
+---@field damage? standfast.Damage
 ---@field tokens { input: integer, output: integer }
 ---@field rev integer rises with every change
 
@@ -112,7 +112,7 @@ end
 
 --- Take streamed text that is no event yet.
 ---@param view standfast.View
----@param delta table
+---@param delta standfast.DeltaNotice
 ---@return boolean changed
 function M.delta(view, delta)
   local item, stream
@@ -143,7 +143,7 @@ end
 
 --- Take the answer to `session/attach`. Returns the view to show from now on: another one where the history was replaced.
 ---@param view standfast.View
----@param result table
+---@param result standfast.SessionAttachResult
 ---@return standfast.View
 function M.attached(view, result)
   local first = result.events[1]
