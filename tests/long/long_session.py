@@ -50,6 +50,8 @@ class CheckingModel:
     """Checkpoints wait for it."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     usage_tokens: int | None = None
+    hold: asyncio.Event | None = None
+    """Replies wait for it."""
     _calls: int = 0
 
     async def warm(self) -> None: ...
@@ -70,6 +72,9 @@ class CheckingModel:
             )
             return
         self.bodies.append(wire_order(request))
+        self.asked.set()
+        if self.hold is not None:
+            await self.hold.wait()
         tokens = len(self.bodies[-1]) // 4
         assert tokens + request.max_tokens <= self.window, (tokens, request.max_tokens)
         text, wanted = self.script(list(request.messages))

@@ -78,6 +78,27 @@ async def test_killed_in_the_middle_it_is_whole_or_not_at_all(tmp_path: Path, de
     assert (await doctor.check(tmp_path / "state" / "store.db"))["ok"]
 
 
+@pytest.mark.requirement("R13.1")
+async def test_a_queue_as_it_was_edited_and_what_was_put_into_the_run_survive_a_kill(tmp_path: Path) -> None:
+    session_id = await prepared(tmp_path)
+    killed(tmp_path, "queue", session_id, "never=kill")
+    async with open_desk(tmp_path, CheckingModel(lambda _: ("Answer.", []), 40_000)) as desk:
+        waiting, held = await desk.sessions.queue(session_id)
+        assert [(message.position, message.text) for message in waiting] == [
+            (0, "fifth"), (1, "third, edited"), (2, "second"),
+        ]  # fmt: skip
+        assert held
+        assert desk.model.bodies == []
+        assert await desk.turn(session_id, "ahead of them") == "succeeded"
+        assert '"rather in blue"' in desk.model.bodies[0].decode()
+        assert (await desk.sessions.queue(session_id))[1], "a new message leaves the queue held"
+        await desk.sessions.queue_resume(session_id)
+        for _ in range(3):
+            assert await desk.end_of() == "succeeded"
+        said = [json.loads(body)[2][-1]["content"][-1]["text"] for body in desk.model.bodies]
+        assert said == ["ahead of them", "fifth", "third, edited", "second"]
+
+
 async def test_an_import_that_was_killed_can_be_made_again_and_is_there_once(tmp_path: Path) -> None:
     session_id = await prepared(tmp_path)
     killed(tmp_path, "import", session_id, "in_import=kill@2")

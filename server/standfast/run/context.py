@@ -84,6 +84,8 @@ class Context:
         self._ids: set[str] = set()
         self._last_failure: RunFinished | None = None
         self._requested = False
+        self.steered = False
+        """The person put a message into the run that the model was not told of yet."""
         self._goal: tuple[Any, ...] | None = None
         self._turns: list[tuple[int, int]] = []
         """Where a run began with nothing left open: (seq before it, number of messages before it)."""
@@ -116,6 +118,7 @@ class Context:
     @_take.register
     def _user_message(self, fact: UserMessage) -> None:
         self._text.extend(part.text for part in fact.content if part.text.strip())
+        self.steered = self.steered or fact.steer
 
     @_take.register
     def _model_request(self, fact: ModelRequest) -> None:
@@ -239,7 +242,7 @@ class Context:
         self._freeze_into(self._messages)
         for call in self._open:
             call.answered = True
-        self._open, self._news, self._text = [], [], []
+        self._open, self._news, self._text, self.steered = [], [], [], False
 
     def _freeze_into(self, messages: list[Message]) -> None:
         """Append (or extend) the user message that answers what is open and says what is new."""

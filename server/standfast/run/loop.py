@@ -65,7 +65,7 @@ async def run_loop(run: Runtime, granted: Granted | None = None) -> RunFinished:
                 raise StandfastError("OutputTooLong", TOO_LONG)
             for call in calls:
                 await carry_out(run, call.call_id, call.tool, call.args)
-            if not calls and not reply.cut:
+            if not calls and not reply.cut and not (await run.context()).steered:
                 return RunFinished(status="succeeded", usage=usage)
     except StandfastError as error:
         return RunFinished(status="failed", error=ErrorInfo(reason=error.reason, message=error.message), usage=usage)
