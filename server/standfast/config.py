@@ -73,6 +73,8 @@ class SandboxSettings(Section):
 
     level: Literal["none", "partial", "full"] = "partial"
     """The least that is good enough: where this machine cannot do it, every command is asked, in all modes."""
+    at_most: Literal["none", "partial", "full"] = "full"
+    """The strongest to use, for work that a stronger one breaks."""
     network: bool = False
     """Commands have the network without asking for it."""
     read: tuple[str, ...] = ()

@@ -177,7 +177,7 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
         os.path.expanduser("~"), own=own, path=os.environ.get("PATH", ""),
         read=settings.sandbox.read, write=settings.sandbox.write,
     )  # fmt: skip
-    return sandbox.detect(exposure)
+    return sandbox.detect(exposure, best=settings.sandbox.at_most)
 
 
 def _weak_sandbox(found: sandbox.Sandbox, minimum: str) -> Trouble:
