@@ -5,6 +5,7 @@ A message is found by a phrase in it; how far its run has come is the number of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,8 @@ PLAN = [
     {"text": "Run the tests", "status": "pending"},
 ]
 TICKS = "for i in 1 2 3 4 5 6; do echo tick $i; sleep 0.5; done"
-WORDS = ["One", "word", "after", "the", "other", "comes", "in,", "while", "the", "person", "goes", "on", "writing", "in", "the", "message", "box.", ""]
+SENTENCE = "One word after the other comes in, while the person goes on writing in the message box. "
+WORDS = re.findall(r"\S+", SENTENCE)
 
 Step = Callable[[], Answer]
 

@@ -45,11 +45,11 @@ export class Rig {
   #children = [];
   #closers = [];
 
-  /** `env` goes to the editor (and to what it starts); `settings` are the user's. */
-  static async start({ env = {}, settings = {} } = {}) {
+  /** `env` goes to the editor (and to what it starts); `settings` are the user's; `vsix` is installed, as a person would. */
+  static async start({ env = {}, settings = {}, vsix } = {}) {
     const rig = new Rig();
     try {
-      await rig.#prepare(env, settings);
+      await rig.#prepare(env, settings, vsix);
     } catch (error) {
       await rig.stop();
       throw error;
@@ -57,7 +57,7 @@ export class Rig {
     return rig;
   }
 
-  async #prepare(env, settings) {
+  async #prepare(env, settings, vsix) {
     this.folder = await realpath(await mkdtemp(join(tmpdir(), "sf-vscode-")));
     this.home = join(this.folder, "home");
     this.workspace = join(this.folder, "shop-project");
@@ -75,7 +75,8 @@ export class Rig {
       MODEL_URL: this.modelUrl,
       ...env,
     };
-    await this.#codeServer(settings);
+    this.installed = vsix !== undefined;
+    await this.#codeServer(settings, vsix);
   }
 
   // -- parts ---------------------------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ export class Rig {
     return code === 0 ? JSON.parse(out) : undefined;
   }
 
-  async #codeServer(settings) {
+  async #codeServer(settings, vsix) {
     const user = join(this.folder, "user");
     const own = {
       "workbench.startupEditor": "none",
@@ -153,10 +154,12 @@ export class Rig {
     await mkdir(join(user, "Machine"), { recursive: true });
     await writeFile(join(user, "Machine/settings.json"), JSON.stringify({ "standfast.path": process.env.STANDFAST_PROGRAM }));
     await writeFile(join(this.folder, "code-server.yaml"), "auth: none\n");
+    const places = ["--config", join(this.folder, "code-server.yaml"), "--user-data-dir", user];
+    places.push("--extensions-dir", join(this.folder, "extensions"));
+    if (vsix) await this.run(process.execPath, [process.env.CODE_SERVER, ...places, "--install-extension", vsix], { env: this.env });
     this.port = await freePort();
     const words = [process.env.CODE_SERVER, "--bind-addr", `127.0.0.1:${this.port}`, "--auth", "none", "--disable-telemetry"];
-    words.push("--disable-update-check", "--disable-workspace-trust", "--config", join(this.folder, "code-server.yaml"));
-    words.push("--user-data-dir", user, "--extensions-dir", join(this.folder, "extensions"), "--reconnection-grace-time", "2");
+    words.push("--disable-update-check", "--disable-workspace-trust", ...places, "--reconnection-grace-time", "2");
     words.push("--vscode-option", "enable-smoke-test-driver");
     this.#spawn(process.execPath, words, { env: this.env, stdio: process.env.RIG_LOUD ? "inherit" : "ignore" });
     await until(async () => (await fetch(`http://127.0.0.1:${this.port}/healthz`).catch(() => undefined))?.ok, "code-server answers");
@@ -179,7 +182,7 @@ export class Rig {
     context.setDefaultTimeout(20_000);
     const page = await context.newPage();
     const remote = (path) => `vscode-remote://127.0.0.1:${this.port}${path}`;
-    const payload = [["extensionDevelopmentPath", remote(EXTENSION)]];
+    const payload = this.installed ? [] : [["extensionDevelopmentPath", remote(EXTENSION)]];
     let ended;
     if (tests) {
       payload.push(["extensionTestsPath", remote(join(tests, "index.cjs"))]);
