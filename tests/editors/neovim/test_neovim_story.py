@@ -327,3 +327,36 @@ def test_the_chat_pages_back_to_the_beginning_of_a_long_history(desk: Desk) -> N
     )
     second.lua("vim.cmd.normal({ args = { 'gp' }, bang = false }) Drive.shown('The first question.')")
     assert [line for line in lines(second) if line] == whole
+
+
+def test_a_key_is_handed_to_the_daemon_and_kept_nowhere_else(desk: Desk) -> None:
+    nvim = desk.nvim
+    nvim.lua("vim.fn.inputsecret = function() return ' sk-secret-1 ' end vim.cmd.Standfast('login')")
+    nvim.lua("Drive.heard('the key is stored')")
+    kept = [path for path in desk.home.rglob("*") if path.is_file() and b"sk-secret-1" in path.read_bytes()]
+    assert [(path.name, oct(path.stat().st_mode & 0o777)) for path in kept] == [("credentials.json", "0o600")]
+    nvim.lua(
+        "vim.fn.inputsecret = function() return key end Drive.said = {} vim.cmd.Standfast('login') Drive.heard('is stored')",
+        key=desk.api.key,
+    )
+
+
+def test_sessions_are_chosen_from_a_list_and_take_over_the_same_windows(desk: Desk) -> None:
+    nvim = desk.nvim
+    desk.push(reply("In the first."))
+    ask(nvim, "The first session")
+    nvim.lua("Drive.shown('In the first.')")
+    nvim.lua("Drive.open_chat({ new = true })")
+    assert "In the first." not in lines(nvim)
+    windows = nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)")
+    nvim.lua("Drive.answer('The first session') vim.cmd.Standfast('sessions') Drive.shown('In the first.')")
+    assert nvim.lua("return #vim.api.nvim_tabpage_list_wins(0)") == windows == 3
+    assert "succeeded" in nvim.lua("return Drive.asked[#Drive.asked].labels[2]")
+
+
+def test_an_unknown_subcommand_names_the_known_ones(desk: Desk) -> None:
+    desk.nvim.lua("vim.cmd.Standfast('dance')")
+    said = desk.nvim.lua("return Drive.heard('no subcommand')")
+    for name in ("chat", "sessions", "resume", "stop", "review", "queue", "login", "log", "trust"):
+        assert name in said
+    assert desk.nvim.lua("return vim.fn.getcompletion('Standfast re', 'cmdline')") == ["restart", "resume", "review"]

@@ -2,6 +2,7 @@
 --- Decides nothing about sessions; who wants to know what the daemon says listens with `on`.
 
 local config = require('standfast.config')
+local nulls = require('standfast.nulls')
 local say = require('standfast.say')
 local transport = require('standfast.transport')
 
@@ -233,7 +234,7 @@ function M.request(connection, method, params, callback)
       if failure then
         callback(error_of(failure))
       else
-        callback(nil, result)
+        callback(nil, nulls.drop(result))
       end
     end)
     if not sent then
@@ -285,13 +286,13 @@ local function handlers()
     table_['standfast/' .. name] = function(_, params, context)
       local client = vim.lsp.get_client_by_id(context.client_id)
       if client then
-        tell(name, connection_of(client.root_dir), params)
+        tell(name, connection_of(client.root_dir), nulls.drop(params))
       end
     end
   end
   table_['standfast/permission/request'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
-    return require('standfast.permission').ask(connection_of(client.root_dir), params)
+    return require('standfast.permission').ask(connection_of(client.root_dir), nulls.drop(params))
   end
   return table_
 end
