@@ -199,3 +199,20 @@ def test_a_daemon_of_another_version_is_named_once_and_not_started_again(dying: 
         nvim.lua("vim.cmd('checkhealth standfast')")
         health = nvim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)")
         assert any(REFUSAL in line for line in health)
+
+
+def test_a_moved_folder_is_offered_and_the_message_sent_after_the_choice(desk: Desk) -> None:
+    before = project(desk.home.parent / "before")
+    env = {"ANTHROPIC_API_KEY": desk.api.key}
+    desk.push(reply("In the old place."))
+    with headless(desk.home, before, "a.py", env=env) as nvim:
+        nvim.lua("Drive.open_chat({ new = true }) Drive.send('Remember') Drive.shown('In the old place.')")
+        nvim.lua("Drive.wait(function() return Drive.view().run.status == 'succeeded' end, 'the end')")
+    after = before.rename(before.with_name("after"))
+    desk.push(reply("In the new place."))
+    with headless(desk.home, after, "a.py", env=env) as nvim:
+        nvim.lua("Drive.answer('folder moved') vim.cmd.Standfast('sessions') Drive.shown('In the old place.')")
+        nvim.lua("Drive.answer('Work in ' .. folder) Drive.send('Go on here')", folder=str(after))
+        nvim.lua("Drive.shown('In the new place.')")
+        assert nvim.lua("return Drive.asked[#Drive.asked].labels") == [f"Work in {after}", "Not now"]
+        assert "Go on here" in lines(nvim)
