@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 from dataclasses import dataclass
 
 
@@ -20,13 +21,16 @@ class _Point:
     error: int | None
     """The errno to raise; None: `signal` to this process."""
     signal: signal.Signals
-    at: int
-    """Which hit acts, from 1."""
+    at: frozenset[int]
+    """Which hits act, from 1."""
     seen: int = 0
 
 
 def parse(text: str) -> dict[str, _Point]:
-    """`name=kill[@N]`, `name=stop[@N]`, `name=error[@N]:ERRNO`, joined by semicolons. Raises ValueError: no misspelt point passes."""
+    """`name=kill[@N]`, `name=stop[@N]`, `name=error[@N]:ERRNO`, joined by semicolons; N may be several (`stop@1,3`).
+
+    Raises ValueError: a misspelt point must not pass.
+    """
     points: dict[str, _Point] = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         name, _, action = part.partition("=")
@@ -35,7 +39,9 @@ def parse(text: str) -> dict[str, _Point]:
         if not name or verb not in ("kill", "stop", "error") or (verb == "error") != bool(code):
             raise ValueError(f"FAILPOINTS: {part!r} is not name=kill@N, name=stop@N or name=error@N:ERRNO")
         sent = signal.SIGSTOP if verb == "stop" else signal.SIGKILL
-        points[name] = _Point(getattr(errno, code) if code else None, sent, int(count or 1))
+        points[name] = _Point(
+            getattr(errno, code) if code else None, sent, frozenset(map(int, (count or "1").split(",")))
+        )
     return points
 
 
@@ -50,8 +56,8 @@ def hit(name: str) -> None:
     if point is None:
         return
     point.seen += 1
-    if point.seen != point.at:
+    if point.seen not in point.at:
         return
     if point.error is not None:
         raise OSError(point.error, os.strerror(point.error), f"failpoint {name}")
-    os.kill(os.getpid(), point.signal)
+    signal.pthread_kill(threading.get_ident(), point.signal)  # this very thread: it goes no step further

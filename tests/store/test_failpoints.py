@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -41,3 +42,16 @@ def test_what_cannot_be_meant_is_refused(text: str) -> None:
 
 def test_without_the_environment_a_hit_does_nothing() -> None:
     hit("anything")
+
+
+def test_a_process_stops_at_the_hits_that_were_named_and_goes_on_when_it_is_told_to() -> None:
+    script = "from standfast.failpoints import hit\nfor n in range(4):\n    hit('here'); print(n, flush=True)"
+    environment = os.environ | {"FAILPOINTS": "here=stop@2,4"}
+    process = subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for told in ("0\n", "1\n2\n"):
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        assert os.read(process.stdout.fileno(), 100).decode() == told
+        process.send_signal(signal.SIGCONT)
+    assert process.communicate(timeout=20)[0] == "3\n"

@@ -31,7 +31,8 @@ class FileIntent(Intent, frozen=True):
     """One file's change. `temp` lies beside the file (at its new place), `from_temp` beside the old place of a move.
 
     `before` None: there was no file. `after` None: there is to be none. Blobs: ids of the contents; `before_blob` is None
-    above the cap. `made`: directories that have to be made for it, outermost first.
+    above the cap. `made`: directories that have to be made for it, outermost first. `left`: directories that go with a
+    file that is taken away, where nothing else is in them (an earlier call had made them for it).
     """
 
     kind: Literal["file"] = "file"
@@ -47,11 +48,15 @@ class FileIntent(Intent, frozen=True):
     temp: str
     from_temp: str | None = None
     made: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One name of the workspace that an intent changes: a move has two, any other change one."""
+    """One name of the workspace that an intent changes: a move has two, any other change one.
+
+    `made`: directories that stand for this file alone; without it and anything else in them they go.
+    """
 
     path: str
     uri: str
@@ -74,10 +79,13 @@ def names_of(intent: FileIntent) -> list[Name]:
     case works on a file system that folds it."""
     if intent.from_path is None or intent.from_temp is None:
         blobs = (intent.before_blob, intent.after_blob)
-        return [Name(intent.path, intent.uri, intent.before, intent.after, *blobs, intent.temp, intent.made)]
+        return [
+            Name(intent.path, intent.uri, intent.before, intent.after, *blobs, intent.temp, intent.made + intent.left)
+        ]
     old = Name(
-        intent.from_path, intent.from_uri or intent.uri, intent.before, None, intent.before_blob, None, intent.from_temp
-    )
+        intent.from_path, intent.from_uri or intent.uri, intent.before, None, intent.before_blob, None, intent.from_temp,
+        intent.left,
+    )  # fmt: skip
     return [old, Name(intent.path, intent.uri, None, intent.after, None, intent.after_blob, intent.temp, intent.made)]
 
 

@@ -175,7 +175,9 @@ def _places(session_id: str, call: CallRow) -> list[tuple[str, Mapping[str, Any]
 
 def _conflict(conflict: ConflictRow) -> list[AttentionItem]:
     """A refused write, at each hunk that did not fit (or its nearest candidate); else where anything is known of it."""
-    code: Code = "file-changed" if conflict.reason in ("FILE_CHANGED", "FILE_NOT_READ") else "patch-conflict"
+    tool = conflict.detail.get("change", {}).get("tool", "")
+    whole = conflict.reason in ("FILE_CHANGED", "FILE_NOT_READ") if not tool else tool != "apply_patch"
+    code: Code = "file-changed" if whole else "patch-conflict"
     message = (
         conflict.detail.get("message")
         or f"A change to this file was refused ({conflict.reason}); the file is untouched."

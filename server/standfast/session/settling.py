@@ -153,12 +153,13 @@ async def undo_run(parts: Parts, live: Live, session: SessionRow, run: RunRow) -
             raise Busy(
                 "SessionBusy", "A run is going on in this session. Nothing was undone. Stop it or wait for its end."
             )
-        changes = [
-            change
+        done = [
+            call
             for call in reversed(await parts.store.calls(run_id=run.run_id))
             if call.state == "done" and call.result_status == "ok"
-            for change in reversed(call.files)
         ]
+        changes = [change for call in done for change in reversed(call.files)]
+        made = [path for call in done for intent in call.intents for path in intent.get("made", ())]
         if not changes:
             raise NotAvailable(
                 "ActionNotAvailable", "This run changed no file that could be restored. Nothing was undone."
@@ -167,7 +168,7 @@ async def undo_run(parts: Parts, live: Live, session: SessionRow, run: RunRow) -
         run_id = parts.ids.new("run")
         started = RunStarted(worker_id=parts.worker_id, boot_id=parts.boot_id, trigger="undo", resumes_run_id=None)
         await parts.journal.emit(session.session_id, started, run_id=run_id)
-        outcome = await _own_call(parts, session, run_id, "undo", {"changes": changes}, settles=None)
+        outcome = await _own_call(parts, session, run_id, "undo", {"changes": changes, "made": made}, settles=None)
         error = (
             None if outcome.status == "ok" else ErrorInfo(reason=outcome.reason or "NotUndone", message=outcome.content)
         )

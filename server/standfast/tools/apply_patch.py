@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -66,6 +66,10 @@ class ApplyPatch(WritesFiles):
                 return conflicts.failed(sections)
             tried = await try_patch(sections, ctx)
             now = tried.result if isinstance(tried.result, Refusal) else refusal
+            if refusal.reason == "dirty_buffer":
+                now = replace(
+                    refusal, hunks=now.hunks
+                )  # that the editor did not take it says more than what fits by now
             entry = tried.entry or await _current(refusal.path, ctx)
             fits = () if isinstance(tried.result, Refusal) or refusal.reason != "dirty_buffer" else tried.result
             offered = next((change.after for change in fits if change.path == refusal.path), None)

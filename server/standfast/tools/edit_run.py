@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from standfast.files.entry import FileChange
 from standfast.files.intents import file_intents, names_of
+from standfast.files.paths import Root
 from standfast.files.refusal import Refusal
 from standfast.files.transaction import Step, step_of
-from standfast.files.turn import put_in_place
+from standfast.files.turn import off_loop, put_in_place
 from standfast.tools.base import Outcome, Plan, ToolContext
 from standfast.tools.edits import Prepared, open_buffer, seen_after
 
@@ -32,6 +33,7 @@ async def carry_out(plan: Plan, ctx: ToolContext, refuse: Refuse) -> Outcome:
     if refusal is None:
         refusal = await put_in_place(ctx.workspace, _steps(plan, ready))
     if refusal is None:
+        await _tidy(plan, ctx)
         return success(ready.changes, plan, ctx)
     kept = [change.path for change in done if not await _restore_buffer(change, ctx)]
     if kept:
@@ -59,6 +61,18 @@ def _steps(plan: Plan, ready: Prepared) -> list[Step]:
     """The steps of the plan's own intents: what runs is what stands in the log."""
     after = {change.path: change.after for change in ready.disk}
     return [step_of(name, after.get(name.path)) for intent in file_intents(plan.intents) for name in names_of(intent)]
+
+
+async def _tidy(plan: Plan, ctx: ToolContext) -> None:
+    """Remove the directories that stood for the files alone that were taken away."""
+    left = [path for intent in file_intents(plan.intents) for path in intent.left]
+
+    def remove() -> None:
+        with Root(ctx.workspace) as root:
+            root.remove_directories(dict.fromkeys(left))
+
+    if left:
+        await off_loop(lambda _: remove())
 
 
 def _buffers_moved(ready: Prepared, ctx: ToolContext) -> Refusal | None:

@@ -13,8 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel
 
-from standfast.events.types import ChangedFile, Conflict
+from standfast.events.types import ChangedFile, Conflict, Intent
 from standfast.files.entry import Entry
+from standfast.files.intents import FileIntent
 from standfast.files.merge import merge
 from standfast.files.patch_plan import Look, Pending
 from standfast.files.refusal import Refusal, Refused
@@ -30,6 +31,8 @@ from standfast.tools.edits import plan_edits, with_view
 class UndoArgs(BaseModel):
     changes: list[ChangedFile]
     """In the order in which they are to be taken back: the newest first."""
+    made: list[str] = []
+    """Directories that the changes had made; they go again where nothing else is in them."""
 
 
 class Undo(WritesFiles):
@@ -46,7 +49,8 @@ class Undo(WritesFiles):
         changes = undoing.pending.changes()
         if changes:
             plan = await plan_edits(ctx, changes, verb="Undo:")
-            return replace(plan, state=(plan.state, tuple(undoing.refused)))
+            intents = tuple(_leaving(intent, args.made) for intent in plan.intents)
+            return replace(plan, intents=intents, state=(plan.state, tuple(undoing.refused)))
         if undoing.refused:
             return _with_conflicts(Outcome("error", "Nothing could be undone.", reason="CONFLICT"), undoing.refused)
         return Outcome("ok", "The files are already as they were before.")
@@ -60,6 +64,14 @@ class Undo(WritesFiles):
 
         edits, refused = plan.state
         return _with_conflicts(await carry_out(replace(plan, state=edits), ctx, refuse), refused)
+
+
+def _leaving(intent: Intent, made: Sequence[str]) -> Intent:
+    """The intent, with the directories that stood for its file alone."""
+    if not isinstance(intent, FileIntent) or (intent.after is not None and intent.from_path is None):
+        return intent
+    gone = intent.from_path or intent.path
+    return intent.model_copy(update={"left": tuple(path for path in made if gone.startswith(f"{path}/"))})
 
 
 def _with_conflicts(outcome: Outcome, refused: Sequence[Outcome]) -> Outcome:
