@@ -13,6 +13,7 @@ import pytest
 
 from edits.scene import Model, Scene, Stage, edit, patch, read, write
 from fake_api import FakeApi, ToolUse
+from standfast.cli.client import ConnectionLost
 from support import RunningDaemon, configure, open_socket, start_daemon
 
 OLD = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
@@ -138,3 +139,20 @@ async def test_a_save_right_after_the_write_is_the_newest_and_stays(home: Path, 
                 await scene.editor.run_end(run_id)
                 assert {one.name: one.read_text() for one in path.parent.iterdir()} == {"a.txt": MINE}
                 assert "FILE_CHANGED" in scene.told(), "the next write sees it"
+
+
+async def test_an_undo_that_died_right_after_it_took_a_file_away_leaves_no_directory_behind(
+    home: Path, folder: Path
+) -> None:
+    async with staged(home, FAILPOINTS="after_exchange=kill@2") as stage:
+        async with stage.scene(folder) as first:
+            run_id = await first.run([write("new/deep/b.txt", "b\n")])
+            with pytest.raises(ConnectionLost):
+                await first.editor.request("standfast/run/undo", {"runId": run_id})
+        await stage.daemon.exited()
+        await again(stage)
+        async with open_socket(stage.daemon.home, [folder]) as editor:
+            attached = await editor.attach(first.session_id)
+            (call,) = attached["recovery"]["calls"]
+            assert (call["tool"], call["verdict"]) == ("undo", "applied")
+        assert list(folder.iterdir()) == []
