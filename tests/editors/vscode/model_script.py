@@ -57,6 +57,14 @@ CURRENCY = """\
 +def with_discount(cents: int, percent: int = 0) -> int:
 *** End Patch
 """
+TWICE = """\
+*** Begin Patch
+*** Update File: notes.txt
+@@
+-todo
++done
+*** End Patch
+"""
 PLAN = [
     {"text": "Read the cart and the money module", "status": "completed"},
     {"text": "Round the discount half up", "status": "in_progress"},
@@ -89,6 +97,18 @@ STORIES: dict[str, list[Step]] = {
             Gate("before-patch"), after="message_start"
         ),
         lambda: reply("The file has changed since I read it, so I left it alone. Please choose in the Problems panel."),
+    ],
+    "Tick off the second": [
+        lambda: reply("There are two.", tools=[tool("apply_patch", patch=TWICE)]),
+        lambda: reply("I cannot tell which one you mean."),
+        lambda: reply("I have read the file again."),
+    ],
+    "Sign the letter": [
+        lambda: reply("I read it.", tools=[tool("read_file", path="letter.txt")]),
+        lambda: reply(
+            "", tools=[tool("write_file", path="letter.txt", content="Dear A,\n\ntext\n\nYours, B\n")]
+        ).insert(Gate("before-write"), after="message_start"),
+        lambda: reply("Somebody else wrote in it meanwhile."),
     ],
     "Give carts a currency": [
         lambda: reply("Both files change together.", tools=[tool("apply_patch", patch=CURRENCY)]),

@@ -41,6 +41,7 @@ function ours(name) {
 const codeOf = (diagnostic) => diagnostic.code?.value ?? diagnostic.code;
 
 async function fix(name, diagnostic, title) {
+  await vscode.workspace.openTextDocument(uriOf(name)); // VS Code asks for actions of open documents only
   const found = await vscode.commands.executeCommand("vscode.executeCodeActionProvider", uriOf(name), diagnostic.range, undefined, 20);
   const action = found.find((each) => title.test(each.title));
   assert.ok(action, `no action ${title} among ${found.map((each) => each.title).join(", ")}`);
@@ -114,6 +115,38 @@ describe("the story in the extension host", () => {
     await fix("shop/cart.py", found, /Keep/);
     await until(() => ours("shop/cart.py").length === 0, "the diagnostic goes");
     assert.equal(file("shop/cart.py"), before, "keep changes no byte");
+  });
+
+  it("offers each place where an ambiguous change could go, and lets the agent look again", async () => {
+    const note = "todo\n\ntodo\n";
+    writeFileSync(join(root, "notes.txt"), note);
+    await ended(await say("Tick off the second."));
+    const found = await until(() => ours("notes.txt")[0], "a diagnostic comes");
+    const runs = events("run_started").length;
+    await fix("notes.txt", found, /retry/);
+    await until(() => events("run_started").length > runs, "a run is started that tells the model");
+    await until(() => said().at(-1).includes("read the file again") && ctx.feed.facts.session.lastRun.status === "succeeded", "it ends");
+    await ended(await say("Tick off the second. Again."));
+    const again = await until(() => ours("notes.txt")[0], "a diagnostic comes again");
+    await fix("notes.txt", again, /line 3/);
+    await until(() => file("notes.txt") === "todo\n\ndone\n", "the chosen place is changed");
+    await until(() => ours("notes.txt").length === 0, "the diagnostic goes");
+  });
+
+  it("offers a clean merge of two writers, and makes it only when told", async () => {
+    writeFileSync(join(root, "letter.txt"), "Dear X,\n\ntext\n\nYours, X\n");
+    const runId = await say("Sign the letter.");
+    await until(() => events("tool_result").some((event) => event.runId === runId), "the letter was read");
+    const mine = "Dear X,\n\ntext\nmore of mine\n\nYours, X\n";
+    writeFileSync(join(root, "letter.txt"), mine);
+    await fetch(`${process.env.MODEL_URL}/_fake/gates/before-write/release`, { method: "POST" });
+    await ended(runId);
+    const found = await until(() => ours("letter.txt")[0], "a diagnostic comes");
+    assert.equal(codeOf(found), "file-changed");
+    assert.equal(file("letter.txt"), mine);
+    await fix("letter.txt", found, /merged/i);
+    await until(() => file("letter.txt") === "Dear A,\n\ntext\nmore of mine\n\nYours, B\n", "both changes are in");
+    await until(() => ours("letter.txt").length === 0, "the diagnostic goes");
   });
 
   it("survives a daemon that is killed between two files: says what is certain, and goes on", async () => {

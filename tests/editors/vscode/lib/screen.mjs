@@ -103,6 +103,7 @@ export class Screen {
   /** The messages that the editor keeps in its own list; this window of the tests shows no toasts. */
   async notices() {
     await this.page.locator(".statusbar-item[id*='notifications'] a").first().click();
+    await this.page.mouse.move(900, 300);
     return this.page.locator(".notifications-center .notification-list-item");
   }
 }
