@@ -1,112 +1,96 @@
-"""The conformance transcripts, played as the client against the daemon's front (protocol-spec/transcripts/README.md)."""
+"""The conformance transcripts, played against a daemon; and against daemons that say something else, which must be noticed."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import itertools
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wire.raw import Json, Raw, connect, house
-
-TRANSCRIPTS = Path(__file__).parents[2] / "protocol-spec/transcripts"
-FILES = sorted(TRANSCRIPTS.glob("*.jsonl"))
-
-
-class Mismatch(AssertionError):
-    """What was said differs from what is written, with its path."""
+from protocol.player import FILES, Mismatch, Partner, Player, Recorded, fields_of, renamed, shown, steps_of, swapped
+from standfast.places import find_places
+from support import RunningDaemon, configure, start_daemon
+from wire.raw import Json, Raw, connect_to
 
 
-class Player:
-    """Plays the client's steps and holds the daemon's against what is written. Messages are looked at in order, each once a method."""
+class Stage:
+    """`async with Stage(tmp_path) as stage`: a daemon of its own process, which can die, and the client's connection."""
 
-    def __init__(self, raw: Raw, known: dict[str, Any]) -> None:
-        self._raw = raw
-        self._known = known
-        self._unread: list[Json] = []
+    def __init__(self, tmp_path: Path) -> None:
+        self._home = tmp_path / "home"
+        self._running: RunningDaemon
+        self._raw: Raw
+        self._stack = contextlib.AsyncExitStack()
+        self.said: list[list[Json]] = []
+        """What the daemon said, one list a connection."""
 
-    async def play(self, steps: list[Json]) -> None:
-        for number, step in enumerate(steps, 1):
-            if "client" in step:
-                self._raw.send(self._filled(step["client"]))
-            else:
-                said = await self._said(step["daemon"])
-                self._compare(step["daemon"], said, f"step {number}: $")
+    async def __aenter__(self) -> Stage:
+        self._home.mkdir(mode=0o700)
+        configure(self._home, model={"provider": "scripted"})
+        await self._open()
+        return self
 
-    async def _said(self, wanted: Json) -> Json:
-        """The next message of that method, or the answer with that id."""
-        while True:
-            for at, message in enumerate(self._unread):
-                if self._is_it(wanted, message):
-                    return self._unread.pop(at)
-            message = await self._raw.next()
-            if message is None:
-                raise Mismatch(f"the connection ended before {json.dumps(wanted)[:200]}")
-            self._unread.append(message)
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+        self._running.kill()
 
-    def _is_it(self, wanted: Json, message: Json) -> bool:
-        if "method" in wanted:
-            return message.get("method") == wanted["method"]
-        return "method" not in message and message.get("id") == self._filled(wanted["id"])
+    async def _open(self) -> None:
+        self._running = start_daemon(self._home)
+        self._raw = await self._stack.enter_async_context(
+            connect_to(find_places({"STANDFAST_HOME": str(self._home)}).socket)
+        )
+        self.said.append(self._raw.heard)
 
-    def _compare(self, wanted: Any, said: Any, path: str) -> None:
-        if isinstance(wanted, dict):
-            for key, value in wanted.items():
-                if not isinstance(said, dict) or key not in said:
-                    raise Mismatch(f"{path}.{key}: is not there")
-                self._compare(value, said[key], f"{path}.{key}")
-        elif isinstance(wanted, list):
-            if not isinstance(said, list) or len(said) != len(wanted):
-                raise Mismatch(f"{path}: wanted {len(wanted)} entries, got {json.dumps(said)[:200]}")
-            for index, value in enumerate(wanted):
-                self._compare(value, said[index], f"{path}[{index}]")
-        elif wanted != "$_":
-            name = wanted[1:] if isinstance(wanted, str) and re.fullmatch(r"\$\w+", wanted) else None
-            if name is not None and name not in self._known:
-                self._known[name] = said
-            elif self._filled(wanted) != said:
-                raise Mismatch(f"{path}: wanted {json.dumps(self._filled(wanted))}, got {json.dumps(said)}")
+    def send(self, message: Json) -> None:
+        self._raw.send(message)
 
-    def _filled(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: self._filled(part) for key, part in value.items()}
-        if isinstance(value, list):
-            return [self._filled(part) for part in value]
-        if not isinstance(value, str):
-            return value
-        if value[:1] == "$" and value[1:] in self._known:
-            return self._known[value[1:]]
-        return re.sub(r"\$\{(\w+)\}", lambda found: str(self._known[found[1]]), value)
+    async def next(self) -> Json | None:
+        return await self._raw.next()
 
+    async def crash(self) -> None:
+        self._running.kill()
+        await self._stack.aclose()
+        await self._open()
 
-def steps_of(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-async def play(steps: list[Json], tmp_path: Path) -> None:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    async with house(tmp_path / "home") as daemon, connect(daemon) as raw:
-        await Player(raw, {"workspace": folder.as_uri()}).play(steps)
-        if steps[-1].get("client", {}).get("method") == "exit":
-            await raw.rest()
+    async def rest(self) -> list[Json]:
+        return await self._raw.rest()
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-async def test_the_daemon_plays_its_part(path: Path, tmp_path: Path) -> None:
-    await play(steps_of(path), tmp_path)
+async def test_the_daemon_plays_its_part_and_any_other_daemon_is_found_out(path: Path, tmp_path: Path) -> None:
+    """A mutant renames one field that the transcript names, or swaps two messages that it tells apart."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    known = {"workspace": folder.as_uri()}
+    steps = steps_of(path)
+    async with Stage(tmp_path) as stage:
+        player = Player(stage, dict(known))
+        await player.play(steps)
+        assert steps[-1]["client"]["method"] == "exit"
+        await stage.rest()
+    await Player(Recorded(stage.said), dict(known)).play(steps)
+    mutants = 0
+    for number, message in player.matched.items():
+        for field in fields_of(steps[number - 1]["daemon"]):
+            mutants += 1
+            place = re.escape(f"step {number}: {shown(field)}: is not there")
+            await found_out(Recorded(renamed(stage.said, message, field)), known, steps, place)
+    events = [(n, m) for n, m in player.matched.items() if m.get("method") == "standfast/event"]
+    for (number, first), (_, second) in itertools.pairwise(events):
+        if same_connection(stage.said, first, second):
+            mutants += 1
+            place = rf"step {number}: \$\.params\.event\.\w+: "
+            await found_out(Recorded(swapped(stage.said, first, second)), known, steps, place)
+    assert mutants > 3
 
 
-async def test_a_field_of_another_name_is_named_with_its_path(tmp_path: Path) -> None:
-    text = (TRANSCRIPTS / "run.jsonl").read_text().replace('"workspaceState"', '"workspaceStatus"')
-    with pytest.raises(Mismatch, match=r"step 5: \$\.result\.session\.workspaceStatus: is not there"):
-        await play([json.loads(line) for line in text.splitlines()], tmp_path)
+def same_connection(said: list[list[Json]], *messages: Json) -> bool:
+    return any(all(any(one is message for one in heard) for message in messages) for heard in said)
 
 
-async def test_events_in_another_order_are_named_with_their_path(tmp_path: Path) -> None:
-    steps = steps_of(TRANSCRIPTS / "run.jsonl")
-    steps[9], steps[10] = steps[10], steps[9]
-    with pytest.raises(Mismatch, match=r"step 10: \$\.params\.event\.seq: wanted 3, got 2"):
-        await play(steps, tmp_path)
+async def found_out(partner: Partner, known: dict[str, Any], steps: list[Json], place: str) -> None:
+    with pytest.raises(Mismatch, match=place):
+        await Player(partner, dict(known)).play(steps)
