@@ -7,7 +7,7 @@ never changed. A file with the same bytes that is here already adds nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,7 @@ from standfast.foreign.retell import Retelling
 from standfast.foreign.spoken import Began, Item
 from standfast.session.parts import Parts
 from standfast.session.workspace import identify, to_uri
-from standfast.store.past import Damage, Intake, Past
+from standfast.store.past import Damage, Intake, Past, Progress
 from standfast.store.records import Record, Skipped, read_records
 
 LOOKED_AT = 200
@@ -51,9 +51,7 @@ class Looked:
         return Damage(1, f"The file that this history was taken from is not whole. {words}")
 
 
-async def take_in_file(
-    parts: Parts, path: Path, progress: Callable[[int], Awaitable[None]] | None = None
-) -> tuple[str, bool]:
+async def take_in_file(parts: Parts, path: Path, progress: Progress | None = None) -> tuple[str, bool]:
     """(session id, whether anything was added). Raises ImportFailed: then nothing is there. Can be cancelled: likewise."""
     try:
         looked = await asyncio.to_thread(look, path)

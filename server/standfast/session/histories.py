@@ -19,6 +19,7 @@ from standfast.session.restart import mark_runs
 from standfast.session.workspace import to_path
 from standfast.store.export import export_session
 from standfast.store.importing import import_session
+from standfast.store.past import Progress
 
 log = structlog.get_logger("session")
 
@@ -52,13 +53,15 @@ async def export(parts: Parts, row: SessionRow, directory_uri: str) -> None:
     await export_session(parts.store, row.session_id, to_path(directory_uri))
 
 
-async def take_in(parts: Parts, uri: str, *, force: bool) -> str:
+async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | None = None) -> str:
     """Our own export by its folder, or another agent's file. Returns the session's id. Raises ImportFailed, HistoryDamaged."""
     path = to_path(uri)
     if await asyncio.to_thread(path.is_file) and path.name != "events.jsonl":
-        session_id, added = await take_in_file(parts, path)
+        session_id, added = await take_in_file(parts, path, progress)
     else:
-        taken = await import_session(parts.store, path.parent if path.is_file() else path, parts.ids, force=force)
+        taken = await import_session(
+            parts.store, path.parent if path.is_file() else path, parts.ids, force=force, progress=progress
+        )
         session_id, added = taken.session_id, taken.added > 0
         for sentence in taken.skipped:
             log.warning("import left out", session_id=session_id, what=sentence)

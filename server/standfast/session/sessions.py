@@ -184,12 +184,15 @@ class Sessions:
         """Write a session as files. Raises SessionNotFound, ExportFailed."""
         await histories.export(self._parts, await self._row(session_id), directory_uri)
 
-    async def import_(self, uri: str, *, force: bool = False) -> SessionView:
+    async def import_(
+        self, uri: str, *, force: bool = False, progress: histories.Progress | None = None
+    ) -> SessionView:
         """Take a session in: our export, or another agent's file. One that is here already adds nothing.
 
-        Raises ImportFailed, HistoryDamaged (without `force`).
+        `progress` is told the number of events stored so far. Cancelled, it leaves nothing. Raises ImportFailed, HistoryDamaged
+        (without `force`).
         """
-        return await self.get(await histories.take_in(self._parts, uri, force=force))
+        return await self.get(await histories.take_in(self._parts, uri, force=force, progress=progress))
 
     # -- runs and the queue ---------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from standfast.errors import StandfastError
 from standfast.events.encode import chain, decode, dump_unruly
 from standfast.events.types import Fact, SessionCreated
 from standfast.store.base import Damage, Store
-from standfast.store.past import Intake, Past
+from standfast.store.past import Intake, Past, Progress
 from standfast.store.records import Record, Skipped, read_records
 from standfast.store.renaming import Renamed
 
@@ -50,7 +50,9 @@ class _Looked:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
 
 
-async def import_session(store: Store, directory: Path, ids: Ids, *, force: bool = False) -> Imported:
+async def import_session(
+    store: Store, directory: Path, ids: Ids, *, force: bool = False, progress: Progress | None = None
+) -> Imported:
     """Take in what `export` wrote; `directory` holds at least `events.jsonl`.
 
     A history that is already here adds nothing. Raises StandfastError: `ImportFailed` (no such files, nothing readable in
@@ -73,7 +75,7 @@ async def import_session(store: Store, directory: Path, ids: Ids, *, force: bool
         target = ids.new("ses") if taken or not looked.session_id else looked.session_id
         copied = bool(looked.session_id) and target != looked.session_id
         history = _records(directory, looked, Renamed(ids) if copied else None)
-        added = await store.take_in(Intake(target, history, _blobs(directory), copied, looked.damage))
+        added = await store.take_in(Intake(target, history, _blobs(directory), copied, looked.damage, progress))
     except OSError as error:
         raise StandfastError(
             "ImportFailed",

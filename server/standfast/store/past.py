@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from standfast.events.types import Fact
 
+Progress = Callable[[int], Awaitable[None]]
+"""Told the number of events stored so far."""
+
 
 @dataclass(frozen=True, slots=True)
 class Past:
@@ -38,4 +41,4 @@ class Intake:
     blobs: Iterator[tuple[str, bytes]] = field(default_factory=lambda: iter(()))
     copied: bool = False
     damage: Damage | None = None
-    progress: Callable[[int], Awaitable[None]] | None = None
+    progress: Progress | None = None
