@@ -1,16 +1,19 @@
 """A stand-in for the daemon, to be killed: plans one call, says that its intents are stored, runs it, says its outcome.
 
-python stand_in.py BASE TOOL ARGS-JSON GRACE_MS MARK
+python stand_in.py BASE TOOL ARGS-JSON GRACE_MS MARK        (LEVEL in the environment: confined by that level)
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
+from typing import cast
 
 from standfast.files.buffers import NoBuffers
+from standfast.process import sandbox
 from standfast.process.launch import Commands
 from standfast.tools.base import Outcome, Tool, ToolContext
 from standfast.tools.git_tool import GitTool
@@ -18,7 +21,10 @@ from standfast.tools.run_command import RunCommand
 
 
 async def main(base: Path, tool_name: str, args: dict[str, object], grace_ms: int, mark: str) -> None:
-    commands = Commands(grace_ms=grace_ms)
+    found = sandbox.UNCONFINED
+    if level := os.environ.get("LEVEL"):
+        found = sandbox.detect(sandbox.expose(os.environ["HOME"], own=[]), best=cast(sandbox.Level, level))
+    commands = Commands(grace_ms=grace_ms, sandbox=found)
     tools: dict[str, Tool] = {"run_command": RunCommand(commands), "git": GitTool(commands)}
     tool = tools[tool_name]
     ctx = ToolContext(
