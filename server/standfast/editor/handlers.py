@@ -14,7 +14,6 @@ from standfast.editor.clients import Client
 from standfast.editor.core import Core
 from standfast.editor.following import attach, detach
 from standfast.editor.uris import path_of, uri_of
-from standfast.errors import NotAvailable
 from standfast.events.types import TextContent
 from standfast.protocol import objects, params, results
 from standfast.protocol.base import PAGE_DEFAULT, PAGE_MAX, PROTOCOL_VERSION
@@ -71,28 +70,28 @@ async def session_rebind(core: Core, client: Client, p: params.SessionRebindPara
 
 
 async def session_fork(core: Core, client: Client, p: params.SessionForkParams) -> Answer:
-    view = await _later(core, "fork")(p.session_id, p.at_seq)
+    view = await core.sessions.fork(p.session_id, p.at_seq)
     return answer(results.SessionResult(session=views.session(view)))
 
 
 async def session_delete(core: Core, client: Client, p: params.SessionIdParams) -> Answer:
-    await _later(core, "delete")(p.session_id)
+    await core.sessions.delete(p.session_id)
     detach(client, p.session_id)
     return DONE
 
 
 async def session_compact(core: Core, client: Client, p: params.SessionIdParams) -> Answer:
-    view = await _later(core, "compact")(p.session_id)
+    view = await core.sessions.compact(p.session_id)
     return answer(results.SessionResult(session=views.session(view)))
 
 
 async def session_export(core: Core, client: Client, p: params.SessionExportParams) -> Answer:
-    await _later(core, "export")(p.session_id, p.directory_uri)
+    await core.sessions.export(p.session_id, p.directory_uri)
     return DONE
 
 
 async def session_import(core: Core, client: Client, p: params.SessionImportParams) -> Answer:
-    view = await _later(core, "import_")(p.uri, force=bool(p.force))
+    view = await core.sessions.import_(p.uri, force=bool(p.force))
     return answer(results.SessionResult(session=views.session(view)))
 
 
@@ -209,11 +208,11 @@ async def transcript_get(core: Core, client: Client, p: params.SessionIdParams) 
 
 
 async def goal_set(core: Core, client: Client, p: params.GoalSetParams) -> Answer:
-    return _goal(await _later(core, "goal_set")(p.session_id, p.objective, p.token_budget))
+    return _goal(await core.sessions.goal_set(p.session_id, p.objective, p.token_budget))
 
 
 async def goal_update(core: Core, client: Client, p: params.GoalUpdateParams) -> Answer:
-    goal = await _later(core, "goal_update")(
+    goal = await core.sessions.goal_update(
         p.session_id, status=p.status, token_budget=p.token_budget, objective=p.objective
     )
     return _goal(goal)
@@ -270,16 +269,6 @@ async def daemon_status(core: Core, client: Client, p: params.EmptyParams) -> An
             degraded=[objects.Degraded(code=code, message=message) for code, message in core.degraded()],
         )
     )
-
-
-def _later(core: Core, name: str) -> Callable[..., Awaitable[Any]]:
-    """A part of the session layer that may not be there yet. Raises ActionNotAvailable."""
-    found = getattr(core.sessions, name, None)
-    if found is None:
-        raise NotAvailable(
-            "ActionNotAvailable", "This version of Standfast cannot do that yet. Nothing was changed. Update it."
-        )
-    return found
 
 
 HANDLERS: dict[str, Handler] = {
