@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from process.crash import Crash
-from process.place import Place, processes_with, until
+from process.place import processes_with, until
 from standfast.process.launch import Commands
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand

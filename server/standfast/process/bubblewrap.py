@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from standfast.process.confine import FILTER_FD
-from standfast.process.exposure import Exposure
+from standfast.process.exposure import Exposure, beneath
 
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """By absolute path only: a PATH can be changed by whoever may write in one of its directories."""
@@ -88,8 +87,7 @@ def _parents(paths: Iterable[str], workspace: str) -> set[str]:
 
 def _by_depth(pinned: set[str], read_only: Sequence[str]) -> list[tuple[str, str]]:
     """Outer directories first, so that inner mounts lie over them. Beneath something read-only nothing is opened again."""
-    closed = [Path(path) for path in read_only]
-    options = {path: "--bind" for path in pinned if not any(Path(path).is_relative_to(one) for one in closed)}
+    options = {path: "--bind" for path in pinned if not any(beneath(path, one) for one in read_only)}
     options |= dict.fromkeys(read_only, "--ro-bind")
     return sorted(options.items(), key=lambda pair: (pair[0].count("/"), pair[0]))
 
@@ -97,11 +95,7 @@ def _by_depth(pinned: set[str], read_only: Sequence[str]) -> list[tuple[str, str
 def _reachable(exposure: Exposure, bounds: Bounds) -> list[str]:
     """Hidden places that something visible would show. Others are not there anyway, and mounting over them would make them."""
     shown = [*exposure.system, *exposure.tools, *exposure.write, *bounds.read, *bounds.write, bounds.workspace]
-    return [
-        path
-        for path in exposure.hidden
-        if os.path.lexists(path) and any(Path(path).is_relative_to(one) for one in shown)
-    ]
+    return [path for path in exposure.hidden if any(beneath(path, one) for one in shown) and os.path.lexists(path)]
 
 
 def _name_service() -> list[str]:

@@ -6,6 +6,7 @@ same filter. Where any of it fails nothing is run: there is no way from here to 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from typing import Any, NamedTuple
@@ -38,13 +39,20 @@ def from_spec(value: Any) -> Confinement | None:
 
 
 def leave(confinement: Confinement | None) -> None:
-    """Remove the private directories of a command that has ended. Links in them are not followed."""
-    if confinement is None or not confinement.make:
-        return
-    import shutil
+    """Remove the private directories of a command that has ended."""
+    for directory in confinement.make if confinement is not None else ():
+        _remove(directory)
 
-    for directory in confinement.make:
-        shutil.rmtree(directory, ignore_errors=True)
+
+def _remove(directory: str) -> None:
+    """A directory and all in it, as far as that can be; links are removed, not followed. `shutil` takes 20 ms to import."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(directory)):
+            if entry.is_dir(follow_symlinks=False):
+                _remove(entry.path)
+            else:
+                os.unlink(entry.path)
+        os.rmdir(directory)
 
 
 def enter(confinement: Confinement) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap",
@@ -64,6 +63,11 @@ def expose(
     )
 
 
+def beneath(path: str, above: str) -> bool:
+    """Whether a path is another or lies in it. By the words only: both are absolute and resolved."""
+    return path == above or path.startswith(above if above.endswith("/") else f"{above}/")
+
+
 def _own_path(path: str, home: str) -> str:
     """A path as people write it in their settings: absolute, or beneath the home (`~/…` or plain)."""
     return os.path.normpath(os.path.join(home, path.removeprefix("~/")))
@@ -81,14 +85,14 @@ def _programs(entry: str) -> list[str]:
 def _covers(path: str, others: Iterable[str]) -> bool:
     """Whether giving `path` would give one of the others."""
     real = os.path.realpath(path)
-    return any(Path(other).is_relative_to(real) for other in others)
+    return any(beneath(other, real) for other in others)
 
 
 def _fresh(paths: Iterable[str], covered: tuple[str, ...]) -> tuple[str, ...]:
     """Those that exist and are not given already, the shorter ones first."""
     kept: list[str] = []
     for path in sorted({one for one in paths if os.path.exists(one)}):
-        if not any(Path(path).is_relative_to(other) for other in (*covered, *kept)):
+        if not any(beneath(path, other) for other in (*covered, *kept)):
             kept.append(path)
     return tuple(kept)
 

@@ -20,7 +20,7 @@ import standfast
 from standfast.process import bubblewrap, seccomp
 from standfast.process.bubblewrap import Bounds
 from standfast.process.confine import Confinement
-from standfast.process.exposure import Exposure, expose
+from standfast.process.exposure import Exposure, beneath, expose
 
 Level = Literal["none", "partial", "full"]
 LEVELS: tuple[Level, ...] = ("none", "partial", "full")
@@ -67,7 +67,7 @@ class Confined(NamedTuple):
 
 
 def detect(exposure: Exposure, *, best: Level = "full") -> Sandbox:
-    """Try what works, best first, by really doing it. Blocks for some ten milliseconds; `best` caps it (tests, debugging)."""
+    """Try what works, best first, by really doing it. Blocks for some ten milliseconds; `best` caps it."""
     reasons: list[str] = []
     if not sys.platform.startswith("linux") or not seccomp.available():
         return Sandbox("none", f"there is no confinement for {sys.platform} on {os.uname().machine} yet")
@@ -117,15 +117,17 @@ def below(level: str, minimum: str) -> bool:
 def _without(paths: Sequence[str], hidden: Sequence[str], kept: Sequence[str] = ()) -> tuple[str, ...]:
     """Landlock only adds: a directory with something hidden beneath is given as its other entries, one by one. Nothing new can
     then be made in that directory itself, which is the safe side."""
-    given: list[str] = []
-    waiting = list(paths)
+    hidden = [path for path in hidden if os.path.lexists(path)]
+    given = list(kept)
+    waiting = [path for path in paths if path not in kept]
     while waiting:
         path = waiting.pop()
-        if path in kept or not any(Path(one).is_relative_to(path) for one in hidden if os.path.lexists(one)):
-            if path in kept or not any(Path(path).is_relative_to(one) for one in hidden):
-                given.append(path)
-        elif path not in hidden and os.path.isdir(path):
+        if any(beneath(path, one) for one in hidden):
+            continue
+        if any(beneath(one, path) for one in hidden):
             waiting += [os.path.join(path, name) for name in os.listdir(path)]
+        else:
+            given.append(path)
     return tuple(given)
 
 
