@@ -314,3 +314,25 @@ async def test_a_run_that_crashed_three_times_is_not_resumed_without_confirmatio
                 assert (await editor.run_end(resumed["runId"]))["status"] == "succeeded"
         finally:
             daemon.end()
+
+
+async def test_a_question_outlives_a_daemon_that_is_ended_in_order(home: Path, workspace: Path) -> None:
+    with FakeApi([reply(tools=[tool("run_command", command="echo x >> out.txt")]), reply("Done.")]) as api:
+        configure(home, model={"base_url": api.url})
+        daemon = start_daemon(home, key_of(api))
+        async with open_editor(home, [workspace]) as editor:
+            session_id = await editor.create(workspace, mode="ask")
+            await editor.start(session_id, "do it")
+            await editor.wait_for(lambda: editor.asked, "the question")
+            daemon.end()
+        daemon = start_daemon(home, key_of(api))
+        try:
+            async with open_editor(home, [workspace]) as editor:
+                attached = await editor.attach(session_id)
+                assert attached["session"]["lastRun"]["status"] == "interrupted"
+                assert len(attached["permissions"]) == 1
+                editor.decide("allow")
+                await editor.event("run_finished", status="succeeded")
+            assert (workspace / "out.txt").read_text() == "x\n"
+        finally:
+            daemon.end()

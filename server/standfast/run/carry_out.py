@@ -66,7 +66,8 @@ async def carry_out(
         await _refuse(run, call_id, error.message)
         raise
     except asyncio.CancelledError:
-        await _record(run, call_id, Outcome("cancelled", CANCELLED_BEFORE))
+        if run.stopped():  # else the daemon ends, and the call is what recovery says of it
+            await _record(run, call_id, Outcome("cancelled", CANCELLED_BEFORE))
         raise
     except (OSError, StandfastError) as error:
         return await _refuse(run, call_id, _sentence(error))
@@ -121,7 +122,8 @@ async def _ask(run: Runtime, ctx: ToolContext, plan: Plan) -> Answer:
     try:
         return await run.ask(question, plan.blobs)
     except asyncio.CancelledError:
-        await run.emit(PermissionResolved(call_id=ctx.call_id, decision="expired", by="standfast", digest=plan.digest))
+        if run.stopped():  # else the daemon ends, and the question stays open for the next one to ask
+            await run.emit(PermissionResolved(call_id=ctx.call_id, decision="expired", by="standfast", digest=plan.digest))
         raise
 
 

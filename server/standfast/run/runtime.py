@@ -74,6 +74,8 @@ class Runtime:
     """What the log knows of files, uncertain calls and decisions, for a checkpoint."""
     superseded: Callable[[Sequence[str]], Awaitable[list[Fact]]]
     """Conflicts on these uris that a successful write supersedes, as facts."""
+    stopped: Callable[[], bool]
+    """Whether it was the person who stopped the run (and not the daemon that ends)."""
     sleep: Callable[[float], Awaitable[None]]
     random: Callable[[], float]
     """0 ≤ x < 1, for the jitter of retries."""

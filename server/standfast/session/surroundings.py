@@ -99,5 +99,5 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
         max_tokens=parts.max_tokens, window=parts.window, tools=parts.tools, offered=parts.offered,
         clock=parts.clock, ids=parts.ids, notes=notes, goal=goal, known=log_knows,
         emit=emit, context=reader.read, tool_context=place, standing=standing, ask=ask, superseded=supersede,
-        sleep=asyncio.sleep, random=random, retry_base_ms=parts.retry_base_ms,
+        stopped=lambda: live.stopped_by_person, sleep=asyncio.sleep, random=random, retry_base_ms=parts.retry_base_ms,
     )  # fmt: skip
