@@ -5,6 +5,7 @@ Nothing is shown twice: per client and document the last published list is remem
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -60,11 +61,17 @@ class AttentionBoard:
         self._matters: dict[str, Matters] = {}
         self._shown: dict[int, _Shown] = {}
         self._known: dict[str, _Known] = {}
+        self._looking = asyncio.Lock()
+        """One look at a time: what was read earlier is never shown over what was read later."""
 
     # -- keeping --
 
     async def look(self, session_id: str) -> Matters | None:
         """Read one session's open matters anew and show what changed. None: nothing is open, or no such session."""
+        async with self._looking:
+            return await self._look(session_id)
+
+    async def _look(self, session_id: str) -> Matters | None:
         before = self._matters.get(session_id)
         try:
             items = tuple(await self._sessions.attention(session_id))

@@ -63,7 +63,8 @@ def touched(items: Iterable[AttentionItem], place: types.Range) -> list[Attentio
 
 
 def actions(matters: Sequence[Matter], line_end: LineEnd = unknown_text) -> list[types.CodeAction]:
-    """What can be done, the first action of the first matter preferred. Each (command, arguments) once."""
+    """What can be done, each (command, arguments) once. Only a clean merge is preferred: an editor's "auto fix" takes what is
+    preferred, and no other choice is so plain that a person may be spared it (the first of two candidates least of all)."""
     found: list[types.CodeAction] = []
     seen: set[str] = set()
     for matter in matters:
@@ -72,8 +73,7 @@ def actions(matters: Sequence[Matter], line_end: LineEnd = unknown_text) -> list
             if mark not in seen:
                 seen.add(mark)
                 found.append(_action(matter, title, command, argument, line_end))
-    if found:
-        found[0].is_preferred = True
+                found[-1].is_preferred = argument.get("action") == "merge" or None
     return found
 
 
