@@ -9,11 +9,12 @@ import asyncio
 
 import structlog
 
-from standfast.errors import Busy, StandfastError
+from standfast.errors import StandfastError
+from standfast.events.types import SessionArchived
 from standfast.projections.rows import SessionRow
 from standfast.session import compaction
 from standfast.session.foreign_intake import take_in_file
-from standfast.session.live import LiveSessions
+from standfast.session.live import Live, LiveSessions, idle
 from standfast.session.parts import Parts
 from standfast.session.restart import mark_runs
 from standfast.session.workspace import to_path
@@ -36,11 +37,7 @@ async def fork(parts: Parts, row: SessionRow, at_seq: int | None) -> str:
 async def delete(parts: Parts, live: LiveSessions, row: SessionRow) -> None:
     """Remove a session for good. Raises SessionBusy while a run goes on."""
     one = live.of(row.session_id)
-    async with one.turn, one.checking:
-        if one.run_id is not None:
-            raise Busy(
-                "SessionBusy", "A run is going on in this session. It was not deleted. Stop it or wait for its end."
-            )
+    async with idle(one, "deleted"), one.checking:
         await compaction.give_up(one)
         await parts.journal.settle()
         await parts.store.delete(row.session_id)
@@ -74,6 +71,14 @@ async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | N
 async def announce(parts: Parts, session_id: str) -> None:
     """Let the fronts know that a session is there."""
     parts.journal.announce(await parts.store.events(session_id, limit=1))
+
+
+async def archive(parts: Parts, live: Live) -> None:
+    """Put a session away: it is in no list that does not ask for it, and its events are packed. Raises SessionBusy."""
+    async with idle(live, "archived"):
+        await compaction.give_up(live)
+        await parts.journal.emit(live.session_id, SessionArchived())
+    parts.spawn(put_away(parts, live.session_id), f"put away {live.session_id}")
 
 
 async def put_away(parts: Parts, session_id: str) -> None:

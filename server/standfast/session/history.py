@@ -68,6 +68,11 @@ async def call_diffs(parts: Parts, calls: Sequence[CallRow]) -> list[FileDiff]:
     ]
 
 
+def conflict_diff(conflict: ConflictView) -> FileDiff:
+    """What the model saw, what is there now, and what it wanted. Pure."""
+    return FileDiff(conflict.row.uri, conflict.base, conflict.current, conflict.proposed)
+
+
 def changes_of(call: CallRow) -> Sequence[Mapping[str, Any]]:
     """The files of a call: of its result, else of its intents, else of the question for permission. Pure."""
     if call.state != "done" and call.intents:

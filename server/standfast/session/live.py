@@ -6,9 +6,11 @@ Nothing here is a fact; all of it can be lost in a crash (R14: the only copy is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
+from standfast.errors import Busy
 from standfast.run.runtime import Answer
 
 
@@ -37,6 +39,17 @@ class Live:
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     watched: set[str] = field(default_factory=set[str])
     """Calls whose running commands are waited for."""
+
+
+@contextlib.asynccontextmanager
+async def idle(live: Live, done: str) -> AsyncGenerator[None]:
+    """Hold the session's turn while no run goes on. `done`: what was not done otherwise. Raises SessionBusy."""
+    async with live.turn:
+        if live.run_id is not None:
+            raise Busy(
+                "SessionBusy", f"A run is going on in this session. It was not {done}. Stop it or wait for its end."
+            )
+        yield
 
 
 class LiveSessions:

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from standfast.errors import Busy, NotAvailable, NotFound, WorkspaceError
+from standfast.errors import NotAvailable, NotFound, WorkspaceError
 from standfast.events.types import (
     ConflictResolved,
     GoalUpdated,
     Recorded,
-    SessionArchived,
     SessionCreated,
     SessionRebound,
     SessionUpdated,
@@ -29,7 +28,7 @@ from standfast.run import goal
 from standfast.session import goals, histories, history, permissions, queue, restart, settling, trust
 from standfast.session.attaching import Attaching
 from standfast.session.binding import relate, view, views
-from standfast.session.live import LiveSessions
+from standfast.session.live import LiveSessions, idle
 from standfast.session.parts import Parts
 from standfast.session.runs import Runs
 from standfast.session.verification import verify_session
@@ -142,13 +141,7 @@ class Sessions:
         """Change a session's facts; archiving is a status. A run that goes on takes a new mode from its next call on."""
         row = await self._row(session_id)
         if status == "archived" and row.status != "archived":
-            if self._live.of(session_id).run_id is not None:
-                raise Busy(
-                    "SessionBusy",
-                    "A run is going on in this session. It was not archived. Stop it or wait for its end.",
-                )
-            await self._parts.journal.emit(session_id, SessionArchived())
-            self._parts.spawn(histories.put_away(self._parts, session_id), f"put away {session_id}")
+            await histories.archive(self._parts, self._live.of(session_id))
             status = None
         changes = {"title": title, "status": status, "mode": mode, "model": model}
         if any(value is not None for value in changes.values()):
@@ -157,14 +150,8 @@ class Sessions:
 
     async def rebind(self, session_id: str, workspace_uri: str) -> SessionView:
         """Bind a session to another folder; relative paths mean that folder from then on (R2.2). Raises SessionBusy, WorkspaceNotFound."""
-        row = await self._row(session_id)
-        live = self._live.of(session_id)
-        async with live.turn:
-            if live.run_id is not None:
-                raise Busy(
-                    "SessionBusy", "A run is going on in this session. It was not rebound. Stop it or wait for its end."
-                )
-            identity = await self._identity(workspace_uri)
+        row, identity = await self._row(session_id), await self._identity(workspace_uri)
+        async with idle(self._live.of(session_id), "rebound"):
             fact = SessionRebound(workspace_uri=workspace_uri, from_uri=row.workspace_uri, identity=identity)
             hit("in_rebind")
             await self._parts.journal.emit(session_id, fact)
@@ -300,7 +287,8 @@ class Sessions:
         )
 
     async def recovery(self, session_id: str) -> Recovery | None:
-        """What the last interruption left, None if nothing is left of it."""
+        """What the last interruption left, verified; None if nothing is left of it."""
+        await self._check(await self._row(session_id))
         return await self._attaching.recovery(await self._row(session_id))
 
     async def recovery_resolve(self, call_id: str, action: str) -> CallRow:
@@ -348,8 +336,7 @@ class Sessions:
     ) -> builtins.list[FileDiff]:
         """Whole texts before and after, of a call, of all of a run, or of a conflict (with what was proposed)."""
         if conflict_id is not None:
-            conflict = await self.conflict(conflict_id)
-            files = [FileDiff(conflict.row.uri, conflict.base, conflict.current, conflict.proposed)]
+            files = [history.conflict_diff(await self.conflict(conflict_id))]
         elif call_id is not None:
             files = await history.call_diffs(self._parts, [await permissions.open_call(self._parts, call_id)])
         elif run_id is not None:
