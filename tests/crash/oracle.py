@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,3 +125,14 @@ def of_type(stored: list[Json], type_: str, **fields: Any) -> list[Json]:
 
 def environment_of(api: FakeApi, more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {"ANTHROPIC_API_KEY": api.key, **(more or {})}
+
+
+def git(workspace: Path, *words: str) -> str:
+    """What the workspace's git says."""
+    return subprocess.run(["git", *words], cwd=workspace, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def end_process(pid: int) -> None:
+    """End a process that the test itself caused."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
