@@ -96,10 +96,11 @@ def _content(path: Path) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return os.fsencode(os.readlink(path)) if path.is_symlink() else None
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        return f"{found.st_mode}".encode()
     with open(handle, "rb") as file:  # noqa: PTH123 - a descriptor
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            return f"{found.st_mode}".encode()
         data = file.read(BYTES_MAX) + (str(found.st_size).encode() if found.st_size > BYTES_MAX else b"")
     return _settings(data) if path.name.startswith("config") else data + (b"x" if found.st_mode & 0o111 else b"")
 

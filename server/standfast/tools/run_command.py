@@ -34,6 +34,7 @@ from standfast.tools.commands_base import (
 )
 from standfast.tools.confining import Bound, Wish, bound, confined, explained
 from standfast.tools.git_lock import remove_lock, with_lock
+from standfast.tools.named_content import named_content
 
 TIMEOUT_S = 600.0
 """Of a command that names none; one in the background has none."""
@@ -88,18 +89,18 @@ class RunCommand:
         if isinstance(cwd, Outcome):
             return cwd
         where = "" if cwd == await asyncio.to_thread(ctx.workspace.resolve) else f" (in {visible(str(args.cwd))})"
+        named = await asyncio.to_thread(named_content, cwd, args.command)
         under = bound(self.commands, Wish(args.network, args.outside_sandbox))
+        bound_to = (args.command, str(cwd), under.level, under.network, named)
         how = under.words + (" in the background" if args.background else "")
         limit = f", at most {args.timeout_s:g} s" if args.timeout_s is not None else ""
         intent = {"command": args.command, "cwd": str(cwd), "record": ctx.call_id, "background": args.background}
         return Plan(
             effect="command",
             summary=f"Run{how}{where}{limit}: {visible(args.command)}",
-            digest=digest(
-                "run_command", args.command, str(cwd), args.timeout_s, args.background, under.level, under.network
-            ),
+            digest=digest("run_command", args.timeout_s, args.background, *bound_to),
             intents=(Intent.model_validate({"kind": "command", **intent}),),
-            allow_key=f"command:{digest(args.command, str(cwd), under.level, under.network)}",
+            allow_key=f"command:{digest(*bound_to)}",
             risks=under.risks,
             sandbox=under.level,
             state=Step(cwd, under),

@@ -1,0 +1,153 @@
+"""Trust in a folder: for that very folder, and for what was in the files that act; what changes is a question anew (issue G.1, e10)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
+
+import pytest
+
+from fake_api import FakeApi, reply, tool
+from standfast.session.trust import NEVER, judge, look, take
+from support import Editor, RunningDaemon, configure, open_editor, start_daemon
+
+
+@pytest.fixture
+def free_daemon(home: Path, fake_api: FakeApi) -> Generator[RunningDaemon]:
+    configure(home, model={"base_url": fake_api.url}, sandbox={"level": "none", "at_most": "none"})
+    running = start_daemon(home, {"ANTHROPIC_API_KEY": fake_api.key})
+    yield running
+    running.end()
+
+
+@pytest.fixture
+async def editor(free_daemon: RunningDaemon, workspace: Path) -> AsyncIterator[Editor]:
+    async with open_editor(free_daemon.home, [workspace]) as opened:
+        yield opened
+
+
+async def trust(editor: Editor, folder: Path, *, trusted: bool = True) -> None:
+    await editor.request("standfast/workspace/trust", {"workspaceUri": folder.as_uri(), "trusted": trusted})
+
+
+def hook(workspace: Path, canary: Path) -> None:
+    script = workspace / ".git/hooks/pre-commit"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(f"#!/bin/sh\necho ran >> {canary}\n")
+    script.chmod(0o755)
+
+
+@pytest.mark.scenario("e10")
+@pytest.mark.scenario("ATK-27")
+async def test_a_hook_acts_only_while_the_person_trusts_it_as_it_is(
+    editor: Editor, workspace: Path, fake_api: FakeApi, tmp_path: Path
+) -> None:
+    canary = tmp_path / "canary"
+    hook(workspace, canary)
+    (workspace / "AGENTS.md").write_text("Always say please.\n")
+    for words in (("user.name", "Test"), ("user.email", "test@example.org")):
+        subprocess.run(["git", "config", *words], cwd=workspace, check=True)
+    session_id = await editor.create(workspace, mode="auto")
+    editor.decide("allow")
+
+    async def commit(name: str) -> int:
+        (workspace / name).write_text("x")
+        fake_api.push(
+            reply("", tools=[tool("git", action="add", paths=[name])]),
+            reply("", tools=[tool("git", action="commit", message=name)]),
+            reply("Done."),
+        )
+        asked = len(editor.asked)
+        end = await editor.run_end(await editor.start(session_id, name))
+        assert end["status"] == "succeeded"
+        assert {event["status"] for event in editor.events(session_id, "tool_result")} == {"ok"}
+        return len(editor.asked) - asked
+
+    async def ran() -> int:
+        return len(canary.read_text().splitlines()) if canary.exists() else 0
+
+    def told() -> bool:
+        return "Always say please." in json.dumps(fake_api.requests[-1].body)
+
+    await commit("one")
+    assert (await ran(), told()) == (0, False), "nothing acts before trust"
+    await trust(editor, workspace)
+    await commit("two")
+    assert (await ran(), told()) == (1, True), "trusted, it acts"
+    hook(workspace, tmp_path / "other")
+    assert await commit("three") > 0, "a changed hook is asked about"
+    assert any(
+        "Changed since you trusted the folder: .git/hooks/pre-commit" in risk
+        for ask in editor.asked
+        for risk in ask["risks"]
+    )
+    assert (await ran(), told(), (tmp_path / "other").exists()) == (1, False, False), "and acts no more"
+    await trust(editor, workspace)
+    await commit("four")
+    assert (tmp_path / "other").exists()
+    await trust(editor, workspace, trusted=False)
+    hook(workspace, tmp_path / "last")
+    await commit("five")
+    assert not (tmp_path / "last").exists()
+
+
+async def test_another_folder_in_the_same_place_is_not_trusted(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "AGENTS.md").write_text("be kind")
+    recorded = await take(folder)
+    assert judge(recorded, look(folder)).trusted
+    folder.rename(tmp_path / "aside")
+    shutil.copytree(tmp_path / "aside", folder)
+    assert judge(recorded, look(folder)) == (False, ("the folder itself",))
+    assert judge(None, look(folder)) == NEVER
+    assert judge(recorded, None) == NEVER
+    assert judge("1:2:3", look(folder)).trusted is False
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "AGENTS.md",
+        "CLAUDE.md",
+        ".claude/skills/x/SKILL.md",
+        ".gitattributes",
+        ".git/hooks/post-checkout",
+        ".git/info/attributes",
+    ],
+)
+async def test_a_new_or_changed_file_that_acts_takes_the_trust_away(tmp_path: Path, path: str) -> None:
+    (tmp_path / ".git").mkdir()
+    recorded = await take(tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("one")
+    assert judge(recorded, look(tmp_path)) == (False, (path,))
+    recorded = await take(tmp_path)
+    assert judge(recorded, look(tmp_path)).trusted
+    (tmp_path / path).write_text("two")
+    assert judge(recorded, look(tmp_path)) == (False, (path,))
+
+
+async def test_gits_settings_count_but_not_its_branches_and_remotes(tmp_path: Path) -> None:
+    config = tmp_path / ".git/config"
+    config.parent.mkdir()
+    config.write_text("[core]\n\tbare = false\n")
+    recorded = await take(tmp_path)
+    config.write_text(
+        '[core]\n\tbare = false\n[remote "o"]\n\turl = x\n[branch "b"]\n\tmerge = y\n[user]\n\tname = z\n'
+    )
+    assert judge(recorded, look(tmp_path)).trusted
+    config.write_text('[core]\n\tbare = false\n[filter "f"]\n\tclean = ./evil\n')
+    assert judge(recorded, look(tmp_path)).changed == (".git/config",)
+
+
+async def test_an_ordinary_file_that_changes_changes_no_trust(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x")
+    recorded = await take(tmp_path)
+    (tmp_path / "a.py").write_text("y")
+    await asyncio.to_thread((tmp_path / "b.py").write_text, "z")
+    assert judge(recorded, look(tmp_path)).trusted
