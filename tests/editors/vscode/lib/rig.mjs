@@ -15,6 +15,9 @@ const { chromium } = createRequire(join(process.env.TEST_MODULES, "here.js"))("p
 const HERE = resolve(import.meta.dirname, "..");
 const ROOT = resolve(HERE, "../../..");
 export const EXTENSION = join(ROOT, "editor-clients/vscode");
+/** The oldest code-server knows neither the options of the smoke-test driver nor, so, extensions from a folder. */
+export const OLDEST = process.env.CODE_SERVER.includes("code-server-4.100");
+const VSIX = join(EXTENSION, "standfast.vsix");
 const FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
 
 const SHOP = {
@@ -45,11 +48,11 @@ export class Rig {
   #children = [];
   #closers = [];
 
-  /** `env` goes to the editor (and to what it starts); `settings` are the user's; `vsix` is installed, as a person would. */
-  static async start({ env = {}, settings = {}, vsix } = {}) {
+  /** `env` goes to the editor (and to what it starts); `settings` are the user's; `packed`: the package is installed, as a person would. */
+  static async start({ env = {}, settings = {}, packed = OLDEST } = {}) {
     const rig = new Rig();
     try {
-      await rig.#prepare(env, settings, vsix);
+      await rig.#prepare(env, settings, packed);
     } catch (error) {
       await rig.stop();
       throw error;
@@ -57,7 +60,7 @@ export class Rig {
     return rig;
   }
 
-  async #prepare(env, settings, vsix) {
+  async #prepare(env, settings, packed) {
     this.folder = await realpath(await mkdtemp(join(tmpdir(), "sf-vscode-")));
     this.home = join(this.folder, "home");
     this.workspace = join(this.folder, "shop-project");
@@ -75,8 +78,8 @@ export class Rig {
       MODEL_URL: this.modelUrl,
       ...env,
     };
-    this.installed = vsix !== undefined;
-    await this.#codeServer(settings, vsix);
+    this.packed = packed;
+    await this.#codeServer(settings);
   }
 
   // -- parts ---------------------------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ export class Rig {
     return code === 0 ? JSON.parse(out) : undefined;
   }
 
-  async #codeServer(settings, vsix) {
+  async #codeServer(settings) {
     const user = join(this.folder, "user");
     const own = {
       "workbench.startupEditor": "none",
@@ -156,11 +159,11 @@ export class Rig {
     await writeFile(join(this.folder, "code-server.yaml"), "auth: none\n");
     const places = ["--config", join(this.folder, "code-server.yaml"), "--user-data-dir", user];
     places.push("--extensions-dir", join(this.folder, "extensions"));
-    if (vsix) await this.run(process.execPath, [process.env.CODE_SERVER, ...places, "--install-extension", vsix], { env: this.env });
+    if (this.packed) await this.run(process.execPath, [process.env.CODE_SERVER, ...places, "--install-extension", VSIX], { env: this.env });
     this.port = await freePort();
     const words = [process.env.CODE_SERVER, "--bind-addr", `127.0.0.1:${this.port}`, "--auth", "none", "--disable-telemetry"];
-    words.push("--disable-update-check", "--disable-workspace-trust", ...places, "--reconnection-grace-time", "2");
-    words.push("--vscode-option", "enable-smoke-test-driver");
+    words.push("--disable-update-check", "--disable-workspace-trust", ...places);
+    if (!OLDEST) words.push("--reconnection-grace-time", "2", "--vscode-option", "enable-smoke-test-driver");
     this.#spawn(process.execPath, words, { env: this.env, stdio: process.env.RIG_LOUD ? "inherit" : "ignore" });
     await until(async () => (await fetch(`http://127.0.0.1:${this.port}/healthz`).catch(() => undefined))?.ok, "code-server answers");
   }
@@ -182,7 +185,7 @@ export class Rig {
     context.setDefaultTimeout(20_000);
     const page = await context.newPage();
     const remote = (path) => `vscode-remote://127.0.0.1:${this.port}${path}`;
-    const payload = this.installed ? [] : [["extensionDevelopmentPath", remote(EXTENSION)]];
+    const payload = this.packed ? [] : [["extensionDevelopmentPath", remote(EXTENSION)]];
     let ended;
     if (tests) {
       payload.push(["extensionTestsPath", remote(join(tests, "index.cjs"))]);

@@ -2,6 +2,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { until } from "./rig.mjs";
 export class Screen {
   constructor(rig, page) {
     this.rig = rig;
@@ -15,6 +16,7 @@ export class Screen {
   async open({ width = 520 } = {}) {
     await this.page.locator(".activitybar a[aria-label^='Standfast']").click();
     await this.box.waitFor({ timeout: 60_000 });
+    await this.chat.locator("body[data-connection='connected']").waitFor({ timeout: 60_000 });
     const sash = await this.page.locator(".monaco-sash.vertical").evaluateAll((all) => {
       const right = document.querySelector(".part.sidebar").getBoundingClientRect().right;
       const near = all.map((each) => each.getBoundingClientRect()).find((box) => Math.abs(box.x - right) < 8);
@@ -37,7 +39,13 @@ export class Screen {
   }
 
   async pickFix(name) {
-    await this.page.locator(".action-widget .monaco-list-row", { hasText: name }).first().click();
+    const focused = this.page.locator(".action-widget .monaco-list-row.focused");
+    await until(async () => {
+      if ((await focused.innerText()).includes(name)) return true;
+      await this.page.keyboard.press("ArrowDown");
+      return false;
+    }, `the action ${name} is chosen`);
+    await this.page.keyboard.press("Enter");
   }
 
   async say(text) {
@@ -59,10 +67,10 @@ export class Screen {
   }
 
   async openFile(name) {
-    await this.page.keyboard.press("Control+p");
+    await this.command("File: Open File...");
     const input = this.page.locator(".quick-input-widget input[type='text']");
-    await input.fill(name);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name.split("/").at(-1) }).first().waitFor();
+    await until(async () => (await input.inputValue()).startsWith("/"), "the dialog is there");
+    await input.fill(join(this.rig.workspace, name));
     await input.press("Enter");
     await this.page.locator(".tab.active", { hasText: name.split("/").at(-1) }).waitFor();
   }

@@ -82,8 +82,7 @@ export class Composer {
 
   /** The connection came or went: an unanswered message can be sent again, as the same one. */
   connectionChanged(): void {
-    this.#busy = false;
-    this.#drawActions();
+    this.#done("");
   }
 
   showFiles(query: string, files: WorkspaceFile[]): void {
@@ -102,7 +101,11 @@ export class Composer {
 
   #send(steer: boolean): void {
     const text = this.#box.value.trim();
-    if (!text || this.#busy || !this.#view?.connected) return;
+    if (!text || this.#busy) return;
+    if (!this.#view?.connected) {
+      this.#done("Not sent yet: there is no connection. The text is kept.");
+      return;
+    }
     this.#sendingId ??= crypto.randomUUID();
     this.#busy = true;
     this.#keep();
