@@ -66,6 +66,8 @@ class DaemonSettings(Section):
     idle_exit_s: Seconds = 900
     grace_s: Seconds = 60
     """How long a command lives on after its daemon died, for the next one to adopt it."""
+    backup_every_s: Seconds = 86_400
+    """A copy of the store is made when the newest is older."""
 
 
 class SandboxSettings(Section):
@@ -77,9 +79,9 @@ class SandboxSettings(Section):
     """The strongest to use, for work that a stronger one breaks."""
     network: bool = False
     """Commands have the network without asking for it."""
-    read: tuple[str, ...] = ()
+    read: list[str] = []
     """What they may read besides the system, the workspace and the usual tool chains."""
-    write: tuple[str, ...] = ()
+    write: list[str] = []
     """What they may change besides the workspace, e.g. a package manager's cache."""
 
 
