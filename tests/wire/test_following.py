@@ -129,6 +129,22 @@ async def test_pages_are_spliced_from_the_stored_text(raw: Raw, tmp_path: Path) 
     assert [e["seq"] for e in older["events"]] == [page["headSeq"] - 4, page["headSeq"] - 3]
 
 
+async def test_a_page_of_the_largest_size_says_that_there_are_more(parts: Daemon, raw: Raw, tmp_path: Path) -> None:
+    await raw.initialize()
+    session_id = await session(raw, tmp_path)
+    journal = cast(Journal, parts.core.feed)
+    await journal.emit(session_id, [AssistantChunk(attempt=1, offset=n, text="x") for n in range(1500)])
+    for limit in (1000, 5000):
+        page = await ask(raw, "standfast/session/events", sessionId=session_id, afterSeq=0, limit=limit)
+        assert (len(page["events"]), page["hasMore"]) == (1000, True)
+        rest = await ask(raw, "standfast/session/events", sessionId=session_id, afterSeq=1000, limit=limit)
+        assert (len(rest["events"]), rest["hasMore"]) == (501, False)
+        newest = await ask(raw, "standfast/session/attach", sessionId=session_id, limit=limit)
+        assert [e["seq"] for e in newest["events"]] == list(range(502, 1502)) and newest["hasMore"]
+        missed = await ask(raw, "standfast/session/attach", sessionId=session_id, afterSeq=3, limit=limit)
+        assert [e["seq"] for e in missed["events"]] == list(range(4, 1004)) and missed["hasMore"]
+
+
 async def test_after_detach_nothing_comes_and_attaching_again_goes_on(raw: Raw, tmp_path: Path) -> None:
     await raw.initialize()
     session_id = await session(raw, tmp_path)

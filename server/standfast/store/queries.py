@@ -22,7 +22,8 @@ from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSI
 
 R = TypeVar("R")
 
-LIMIT_MAX = 1000
+LIMIT_MAX = 1001
+"""The wire's largest page, and one more: by it a reader sees that there are more."""
 
 
 @dataclass
