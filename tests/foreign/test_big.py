@@ -16,7 +16,6 @@ from long_session import CheckingModel, open_desk
 MB = 1024 * 1024
 
 
-@pytest.mark.scenario("a32")
 def test_memory_grows_by_far_less_than_the_file(tmp_path: Path) -> None:
     taken = taken_in(tmp_path, 48 * MB, lines=2000)
     assert taken["events"] == 1 + taken["turns"] * 8

@@ -13,6 +13,5 @@ from big import taken_in
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.scenario("a32")
 def test_a_codex_file_of_100_mb(tmp_path: Path) -> None:
     assert taken_in(tmp_path, 100 * 1024 * 1024)["grownMb"] < 60

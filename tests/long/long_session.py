@@ -49,6 +49,7 @@ class CheckingModel:
     gate: asyncio.Event | None = None
     """Checkpoints wait for it."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
+    checkpointing: asyncio.Event = field(default_factory=asyncio.Event)
     usage_tokens: int | None = None
     hold: asyncio.Event | None = None
     """Replies wait for it."""
@@ -64,7 +65,7 @@ class CheckingModel:
         assert refused is None, refused
         if request.system == summary.SYSTEM:
             self.checkpoints.append(len(self.bodies))
-            self.asked.set()
+            self.checkpointing.set()
             if self.gate is not None:
                 await self.gate.wait()
             yield Completed(

@@ -28,7 +28,7 @@ async def test_a_message_during_a_checkpoint_goes_ahead_and_the_history_is_whole
         before, _ = await desk.sessions.events(session_id, after_seq=0, limit=1000)
         model.gate = asyncio.Event()
         compacting = asyncio.create_task(desk.sessions.compact(session_id))
-        await asyncio.wait_for(model.asked.wait(), 10)
+        await asyncio.wait_for(model.checkpointing.wait(), 10)
         with pytest.raises(Busy):
             await desk.sessions.compact(session_id)
         assert await desk.turn(session_id, "never mind that") == "succeeded"
