@@ -160,10 +160,11 @@ def doctor(
     ctx: typer.Context,
     as_json: AsJson = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Make the tables anew from the log.")] = False,
+    restore: Annotated[Path | None, typer.Option("--restore", help="Put a backup in the store's place.")] = None,
 ) -> int:
     from standfast.cli import doctor_command
 
-    return _run(doctor_command.doctor(ctx.obj, rebuild=rebuild, as_json=as_json))
+    return _run(doctor_command.doctor(ctx.obj, rebuild=rebuild, restore=restore, as_json=as_json))
 
 
 @app.command(help="Write a session into a folder as JSONL.")
@@ -173,7 +174,9 @@ def export(ctx: typer.Context, session: str, directory: Path) -> int:
     return _run(session_commands.export(ctx.obj, session, directory.absolute()))
 
 
-@app.command("import", help="Take sessions in: exported ones, or Codex', Claude Code's and pi's files, also a folder of them.")
+@app.command(
+    "import", help="Take sessions in: exported ones, or Codex', Claude Code's and pi's files, also a folder of them."
+)
 def import_(
     ctx: typer.Context,
     paths: list[Path],

@@ -1,31 +1,49 @@
-"""`standfast doctor`: check the store by itself, with or without a daemon; `--rebuild` makes its tables anew from the log."""
+"""`standfast doctor`: check the store by itself, with or without a daemon; `--rebuild` makes its tables anew from the log.
+
+The way back to a backup: `standfast daemon stop`, then `standfast doctor` (which lists the backups), then
+`standfast doctor --restore BACKUP`. The store that was there is kept beside it, whole.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from rich.text import Text
 
 from standfast.cli import output
 from standfast.cli.client import Json
 from standfast.cli.door import Door
+from standfast.clock import SystemClock
 from standfast.errors import Busy
 
 
-async def doctor(door: Door, *, rebuild: bool, as_json: bool) -> int:
+async def doctor(door: Door, *, rebuild: bool, restore: Path | None = None, as_json: bool) -> int:
     """Exit code 0 if all is well, 1 if something was found. Raises Busy (`DaemonRunning`), StoreError."""
     from standfast.store import doctor as examine
 
-    if rebuild and _daemon_runs(door):
+    if (rebuild or restore is not None) and _daemon_runs(door):
         raise Busy(
             "DaemonRunning",
             "The daemon is using the store. Nothing was changed. Stop it first: `standfast daemon stop`.",
         )
     path = door.places.store
+    replaced = None if restore is None else _put_back(path, restore)
     report = await (examine.rebuild(path) if rebuild else examine.check(path))
+    if restore is not None:
+        report["restored"], report["replaced"] = str(restore), replaced
     if as_json:
         output.print_json(report)
     else:
         _show(report)
     return output.DONE if report["ok"] else output.FAILED
+
+
+def _put_back(path: Path, backup: Path) -> str | None:
+    """Returns where the store that was there is kept. Raises StoreError (`BackupDamaged`, …): then nothing was changed."""
+    from standfast.store.backup import restore_backup
+
+    kept = restore_backup(path, backup.absolute(), SystemClock().now_ms())
+    return None if kept is None else str(kept)
 
 
 def _daemon_runs(door: Door) -> bool:
@@ -57,5 +75,6 @@ def _findings(report: Json) -> list[str]:
     found += [f"stored bytes are not what was written: {one}" for one in report.get("damagedBlobs", [])]
     found += [f"a table differs from the log: {one}" for one in report.get("differences", [])]
     found += [f"made anew: {one}" for one in report.get("rebuilt", [])]
+    found += [f"{report['restored']} is the store now"] if "restored" in report else []
     found += [str(one["message"]) for one in report.get("degraded", [])]
     return [*found, *(f"kept beside it: {one}" for one in report.get("kept", []))]

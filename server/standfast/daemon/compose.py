@@ -16,6 +16,7 @@ from standfast import __version__
 from standfast.clock import Clock, RandomIds, SystemClock
 from standfast.config import Settings, take_settings
 from standfast.daemon import harden
+from standfast.daemon.backups import keep_backups
 from standfast.daemon.unavailable import unavailable
 from standfast.editor.buffers import OpenBuffers
 from standfast.editor.connection import serve_client
@@ -159,6 +160,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
             await commands.adopt_all(places.commands)
             await _begin(sessions, troubles)
+            tasks.spawn(keep_backups(opened, settings.daemon.backup_every_s), "backups")
             tasks.spawn(_sweep(commands, places, store, clock), "sweep records of commands")
         harden.settle_memory()
         async with core.publisher:

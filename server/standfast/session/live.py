@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
 from standfast.errors import Busy
+from standfast.events.types import Fact
 from standfast.run.runtime import Answer
 
 
@@ -39,6 +40,8 @@ class Live:
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     watched: set[str] = field(default_factory=set[str])
     """Calls whose running commands are waited for."""
+    owed: list[tuple[str | None, Fact]] = field(default_factory=list[tuple[str | None, Fact]])
+    """The end of a run that the store could not take yet (`owing`)."""
 
 
 @contextlib.asynccontextmanager

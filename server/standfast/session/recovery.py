@@ -24,8 +24,21 @@ EXPIRED = (
 def interruption(run: RunRow, pending: Iterable[CallRow]) -> list[tuple[str, Fact]]:
     """The facts, with their run ids, that mark a run without an end as interrupted and its calls as what they are.
 
-    `pending` are the session's calls without a result, in order. A call that never started did not happen; one whose permission is
-    open stays open; one that started is `uncertain` (unless it has been before) - or without effect, if it announced none.
+    `pending` are the session's calls without a result, in order.
+    """
+    error = ErrorInfo(
+        reason="Interrupted",
+        message="The daemon's process ended during this run. Everything up to that point is stored; resume the run to go on.",
+    )
+    end = RunFinished(status="interrupted", error=error, usage=Usage())
+    return [*unanswered(pending), (run.run_id, end)]
+
+
+def unanswered(pending: Iterable[CallRow]) -> list[tuple[str, Fact]]:
+    """What calls without a result are once their run is over: after a crash, or because their result could not be stored.
+
+    A call that never started did not happen; one whose permission is open stays open; one that started is `uncertain` (unless
+    it has been before) - or without effect, if it announced none.
     """
     facts: list[tuple[str, Fact]] = []
     for call in pending:
@@ -35,11 +48,6 @@ def interruption(run: RunRow, pending: Iterable[CallRow]) -> list[tuple[str, Fac
             facts.append((call.run_id, ToolRecovery(call_id=call.call_id, status="uncertain")))
         elif call.state in ("proposed", "allowed"):
             facts.append((call.run_id, _ended(call, "cancelled", NEVER_STARTED)))
-    error = ErrorInfo(
-        reason="Interrupted",
-        message="The daemon's process ended during this run. Everything up to that point is stored; resume the run to go on.",
-    )
-    facts.append((run.run_id, RunFinished(status="interrupted", error=error, usage=Usage())))
     return facts
 
 

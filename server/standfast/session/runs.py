@@ -15,7 +15,7 @@ from standfast.events.types import Fact, MessageQueued, RunFinished, TextContent
 from standfast.projections.rows import CallRow, MessageRow, RunRow, SessionRow
 from standfast.run.loop import Granted
 from standfast.run.runtime import Answer
-from standfast.session import compaction, goals, permissions, queue, recovery
+from standfast.session import compaction, goals, owing, permissions, queue, recovery
 from standfast.session.binding import require
 from standfast.session.live import Live, LiveSessions
 from standfast.session.parts import Parts
@@ -100,6 +100,7 @@ class Runs:
         """
         live = self._live.of(session.session_id)
         async with live.turn:
+            await owing.pay(self._parts, live)
             row = await self.row(run_id)
             again = await self._parts.store.resuming_run(run_id)
             if again is not None:
@@ -190,26 +191,30 @@ class Runs:
     async def _end(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> None:
         """Record the end; after a good one the next queued message starts in the same transaction."""
         async with live.turn:
-            now = await self._parts.store.session(session.session_id) or session
-            run = await self._parts.store.run(run_id)
-            towards = goals.after_run(
-                now, end, run.trigger if run is not None else "message", self._parts.clock.now_ms()
-            )
-            facts: list[Tagged] = [(run_id, end), *((run_id, fact) for fact in towards)]
-            following = await queue.following(self._parts, session.session_id, end)
-            if following is not None:
-                facts += [(following.run_id, self._starting.started("queue")), *queue.sent(following)]
             live.run_id = live.task = None
             try:
-                await self._parts.journal.emit(session.session_id, facts)
+                following = await self._record_end(live, session, run_id, end)
             except StandfastError as error:
-                # The store cannot take even this. The next start of the daemon, or a resume, finds the run without an end.
                 log.error("run end not stored", run_id=run_id, reason=error.reason)
+                owing.owe(self._parts, live, [(run_id, end)])
                 return
             if following is not None:
                 self._starting.go(live, session, following.run_id)
             elif end.status == "succeeded":
                 await self._pursuit.consider(live)
+
+    async def _record_end(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> MessageRow | None:
+        """Returns the queued message that was started with it, if one was. Raises StoreError: then nothing was stored."""
+        now = await self._parts.store.session(session.session_id) or session
+        run = await self._parts.store.run(run_id)
+        towards = goals.after_run(now, end, run.trigger if run is not None else "message", self._parts.clock.now_ms())
+        pending = await self._parts.store.calls(run_id=run_id, pending=True)
+        facts: list[Tagged] = [*recovery.unanswered(pending), (run_id, end), *((run_id, fact) for fact in towards)]
+        following = await queue.following(self._parts, session.session_id, end)
+        if following is not None:
+            facts += [(following.run_id, self._starting.started("queue")), *queue.sent(following)]
+        await self._parts.journal.emit(session.session_id, facts)
+        return following
 
     async def pursue(self, session_id: str) -> None:
         """The person made a goal active: let it go on."""

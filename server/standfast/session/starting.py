@@ -10,7 +10,7 @@ import structlog
 from standfast.events.types import ErrorInfo, Fact, RunFinished, RunStarted
 from standfast.projections.rows import SessionRow
 from standfast.run.loop import Granted, run_loop
-from standfast.session import compaction, recovery
+from standfast.session import compaction, owing, recovery
 from standfast.session.live import Live
 from standfast.session.parts import Parts
 from standfast.session.permissions import open_questions
@@ -39,6 +39,7 @@ class Starting:
         *, before: Sequence[Tagged] = (), granted: Granted | None = None,
     ) -> None:  # fmt: skip
         """Record the start with all that belongs to it in one transaction, then let the loop go. Under `live.turn`."""
+        await owing.pay(self._parts, live)
         await compaction.give_up(live)
         await verify_session(self._parts, live, session)
         asked = await open_questions(self._parts, session.session_id)

@@ -1,6 +1,7 @@
 """Copies of the store that are whole at one moment (`VACUUM INTO`), and the way back to one of them.
 
-Way back: stop the daemon, then `restore_backup(store, backup)`. The store that was there is kept as `*.replaced-<ms>`.
+Way back: stop the daemon, then `standfast doctor --restore BACKUP` (`restore_backup`). The store that was there is kept as
+`*.replaced-<ms>`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ def rotate(connection: sqlite3.Connection, directory: Path, now_ms: int) -> Path
     for old in sorted(directory.glob("standfast-*.db"))[:-KEEP]:
         old.unlink()
     return target
+
+
+def newest_ms(directory: Path) -> int | None:
+    """When the newest rotating backup was made; None if there is none."""
+    times = [name.stem.removeprefix("standfast-") for name in directory.glob("standfast-*.db")]
+    return max((int(time) for time in times if time.isdigit()), default=None)
 
 
 def restore_backup(path: Path, backup: Path, now_ms: int) -> Path | None:

@@ -18,6 +18,9 @@ from standfast.errors import StoreError
 FREE_MIN = 64 * 1024 * 1024
 """Bytes free below which the disk counts as nearly full."""
 
+LOG_MAX = 64 * 1024 * 1024
+"""Bytes of the write-ahead log above which something keeps SQLite from moving it into the database (F10)."""
+
 BALLAST = 1024 * 1024
 """Bytes kept back so that an interruption can still be recorded on a full disk (F6)."""
 
@@ -94,6 +97,26 @@ def disk(directory: Path, probe: Probe) -> Degraded | None:
         "disk-nearly-full",
         f"Only {free // (1024 * 1024)} MiB are free where the store lies. Nothing is lost yet; free some space soon.",
     )
+
+
+def log_size(path: Path) -> Degraded | None:
+    """Whether the write-ahead log of the store at `path` grows without end. Only looks at its size: nothing opens it."""
+    try:
+        size = path.with_name(path.name + "-wal").stat().st_size
+    except OSError:
+        return None
+    if size < LOG_MAX:
+        return None
+    return Degraded(
+        "log-grows",
+        f"The store's write-ahead log has grown to {size // (1024 * 1024)} MiB: something has been reading the store for long. "
+        "Nothing is lost. Close it (a database shell left open?), then the log is used anew.",
+    )
+
+
+def not_saving(error: StoreError) -> Degraded:
+    """The last thing that should have been stored was not."""
+    return Degraded("not-saving", f"Nothing is being saved: {error.message}")
 
 
 class Ballast:

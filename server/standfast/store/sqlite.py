@@ -25,7 +25,7 @@ from standfast.store.cold import pack_page
 from standfast.store.copying import copy_session
 from standfast.store.deleting import delete_session
 from standfast.store.faults import store_error
-from standfast.store.health import Ballast, Degraded, Probe, at_open, disk
+from standfast.store.health import Ballast, Degraded, Probe, at_open, disk, log_size, not_saving
 from standfast.store.opening import BUSY_TIMEOUT_S, Opening, configure, damage_marker, prepare
 from standfast.store.past import Intake
 from standfast.store.reader import Readers
@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 RESCUED = frozenset({"run_finished", "tool_result", "tool_recovery", "recovery_resolved", "conflict_raised"})
 """What may use the ballast on a full disk: how things ended. Never what begins something."""
+
+UNSAVED = frozenset({"StorageFull", "StoreBusy", "StoreReadOnly", "StoreDamaged", "StoreFailed"})
+"""Reasons that concern the place, not what was to be stored."""
 
 
 class SqliteStore:
@@ -132,7 +135,14 @@ class SqliteStore:
     ) -> T:
         if self._read_only is not None:
             raise StoreError("StoreReadOnly", self._read_only)
-        return await self._writer.submit(function, durable=durable, rescue=rescue, appends=appends)
+        try:
+            done = await self._writer.submit(function, durable=durable, rescue=rescue, appends=appends)
+        except StoreError as error:
+            if error.reason in UNSAVED:
+                self._change_degraded("not-saving", not_saving(error))
+            raise
+        self._change_degraded("not-saving", None)
+        return done
 
     async def transact(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run a function of `store/` (import, fork) in one durable transaction of the writer. Raises StoreError."""
@@ -157,11 +167,24 @@ class SqliteStore:
         thread = await Thread.connect(self.path, query="mode=ro", timeout_s=BUSY_TIMEOUT_S)
         try:
             directory = self.path.parent / "backups"
-            return await thread.run(partial(backup.rotate, directory=directory, now_ms=self._clock.now_ms()))
+            made = await thread.run(partial(backup.rotate, directory=directory, now_ms=self._clock.now_ms()))
         except (sqlite3.Error, OSError) as error:
-            raise store_error(error) from error
+            failed = store_error(error)
+            self._change_degraded("no-backup", Degraded("no-backup", f"No backup could be made. {failed.message}"))
+            raise failed from error
+        else:
+            self._change_degraded("no-backup", None)
+            return made
         finally:
             await thread.close()
+
+    async def backup_if_due(self, every_ms: int) -> Path | None:
+        """A backup if the newest is older than `every_ms` and there is something to keep; its path. Raises StoreError."""
+        newest = backup.newest_ms(self.path.parent / "backups")
+        if self._read_only is not None or (newest is not None and self._clock.now_ms() - newest < every_ms):
+            return None
+        empty = await self._read(lambda c: c.execute("SELECT 1 FROM sessions LIMIT 1").fetchone() is None)
+        return None if empty else await self.backup()
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -357,12 +380,15 @@ class SqliteStore:
     def _committed(self, connection: sqlite3.Connection) -> None:
         """After commits, on the writer's thread: has the disk filled up, or room again?"""
         full = disk(self.path.parent, self._probe)
-        if (full is None) != ("disk-nearly-full" not in self._degraded):
-            self._loop.call_soon_threadsafe(self._change_degraded, "disk-nearly-full", full)
+        for code, found in (("disk-nearly-full", full), ("log-grows", log_size(self.path))):
+            if (found is None) != (code not in self._degraded):
+                self._loop.call_soon_threadsafe(self._change_degraded, code, found)
         if full is None:
             self._ballast.fill()
 
     def _change_degraded(self, code: str, now: Degraded | None) -> None:
+        if now is None and code not in self._degraded:
+            return
         before = self.degraded()
         if now is None:
             self._degraded.pop(code, None)
