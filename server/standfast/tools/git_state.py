@@ -16,18 +16,13 @@ from pathlib import Path
 
 from standfast.errors import StandfastError
 from standfast.process.supervised import to_the_end
+from standfast.tools.git_inert import SETTINGS, by_environment, inert_settings
 
 ASK_S = 60.0
 """How long one question may take."""
 _QUIET = ("gc.auto=0", "maintenance.auto=false", "safe.bareRepository=explicit")
 """Always: no housekeeping in the background; a folder that only looks like a repository is none."""
-_INERT = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "commit.gpgSign=false",
-    "log.showSignature=false",
-    "diff.external=",
-)
+_INERT = tuple(f"{key}={value}" for key, value in SETTINGS)
 """Without trust: what a repository's own settings could start."""
 _OWN_SCOPES = ("local", "worktree")
 
@@ -99,7 +94,7 @@ async def open_git(workspace: Path, environment: Mapping[str, str], *, trusted: 
     if trusted:
         return git
     filters = await _own_filters(git)
-    return Git(workspace, argv, {**environment, **_switched_off(filters)}, filters)
+    return Git(workspace, argv, {**environment, **by_environment(inert_settings(filters))}, filters)
 
 
 def _contains(top: Path, workspace: Path) -> bool:
@@ -115,19 +110,6 @@ async def _own_filters(git: Git) -> tuple[str, ...]:
     words = listed.decode("utf-8", "surrogateescape").split("\0")
     pairs = zip(words[::2], words[1::2], strict=False)
     return tuple(sorted({key[len("filter.") : key.rindex(".")] for scope, key in pairs if scope in _OWN_SCOPES}))
-
-
-def _switched_off(filters: tuple[str, ...]) -> dict[str, str]:
-    """Settings by environment, because a filter's name may hold an equals sign."""
-    pairs = [
-        (f"filter.{name}.{key}", value)
-        for name in filters
-        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-    ]
-    settings = {"GIT_CONFIG_COUNT": str(len(pairs))}
-    for at, (key, value) in enumerate(pairs):
-        settings |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
-    return settings
 
 
 async def snapshot(git: Git, difference: tuple[str, ...] = ()) -> Snapshot:

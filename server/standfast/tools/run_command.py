@@ -33,6 +33,7 @@ from standfast.tools.commands_base import (
     visible,
 )
 from standfast.tools.confining import Bound, Wish, bound, confined, explained
+from standfast.tools.git_inert import inert_environment
 from standfast.tools.git_lock import remove_lock, with_lock
 from standfast.tools.named_content import named_content
 
@@ -122,6 +123,8 @@ class RunCommand:
         )
         try:
             environment = command_environment(self.commands.environ, ctx.operation_id)
+            if not ctx.trusted:
+                environment |= await asyncio.to_thread(inert_environment, ctx.workspace)
             spec, environment = await confined(self.commands, spec, environment, ctx, step.under)
             started = await start(self.commands, directory, spec, environment)
             if isinstance(started, Outcome):
