@@ -16,7 +16,7 @@ from standfast.clock import RandomIds, SystemClock
 from standfast.events.journal import Journal
 from standfast.events.types import TextContent, Usage
 from standfast.files.buffers import NoBuffers
-from standfast.model.base import Completed, ModelRequest, RequestedCall, StreamItem
+from standfast.model.base import Completed, ModelError, ModelRequest, RequestedCall, StreamItem
 from standfast.model.request import api_body
 from standfast.run import summary
 from standfast.session.parts import Parts
@@ -51,6 +51,8 @@ class CheckingModel:
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     checkpointing: asyncio.Event = field(default_factory=asyncio.Event)
     usage_tokens: int | None = None
+    fail_checkpoints: int = 0
+    """So many checkpoints fail first."""
     hold: asyncio.Event | None = None
     """Replies wait for it."""
     _calls: int = 0
@@ -68,6 +70,9 @@ class CheckingModel:
             self.checkpointing.set()
             if self.gate is not None:
                 await self.gate.wait()
+            if self.fail_checkpoints:
+                self.fail_checkpoints -= 1
+                raise ModelError("Overloaded", "Not now.", retry=True)
             yield Completed(
                 [{"type": "text", "text": CHECKPOINT}], "end_turn", Usage(input_tokens=10, output_tokens=10)
             )

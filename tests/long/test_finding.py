@@ -61,6 +61,12 @@ async def test_what_the_person_wrote_can_be_searched_over_all_sessions(tmp_path:
         assert texts == ["second words", "修复解析器", "first words"]
         assert [row.text for row in await desk.sessions.messages(query="words")] == ["second words", "first words"]
         assert [row.text for row in await desk.sessions.messages(query="解析")] == ["修复解析器"]
+        [*_, first] = (await desk.sessions.list())[0]
+        fork = await desk.sessions.fork(first.row.session_id)
+        await desk.turn(fork.row.session_id, "third words")
+        assert [row.text for row in await desk.sessions.messages()] == ["third words", *texts], (
+            "a copy is not told again"
+        )
 
 
 async def test_words_are_found_again_after_the_tables_were_made_anew(tmp_path: Path) -> None:

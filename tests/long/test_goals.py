@@ -165,3 +165,13 @@ async def test_the_goal_is_told_once_and_stays_where_it_was_told(tmp_path: Path)
         first, second = model.bodies[0].decode(), model.bodies[1].decode()
         assert first.count("<goal>\\nreach the hill") == second.count("<goal>\\nreach the hill") == 1
         assert second.startswith(first[:-2])
+
+
+async def test_what_a_checkpoint_costs_counts_for_the_goal(tmp_path: Path) -> None:
+    model, pauses = CheckingModel(goes_on, WINDOW), Pauses()
+    async with open_desk(tmp_path, model, pause=pauses) as desk:
+        session_id = await begun(desk)
+        await desk.turn(session_id, "hello")
+        await desk.sessions.goal_set(session_id, "reach it")
+        await desk.sessions.compact(session_id)
+        assert (await goal_of(desk, session_id))["tokensUsed"] == 20

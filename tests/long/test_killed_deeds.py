@@ -70,7 +70,7 @@ async def test_killed_in_the_middle_it_is_whole_or_not_at_all(tmp_path: Path, de
         assert (row.summary_seq > 0) == (deed == "compact" and at == 3)
         assert (row.workspace_uri == (tmp_path / "elsewhere").as_uri()) == (deed == "rebind" and at == 2)
         assert row.last_run_status == ("interrupted" if (deed, at) == ("goal", 2) else "succeeded")
-        events, _ = await desk.sessions.events(session_id, after_seq=0, limit=1000)
+        events = await desk.store.events(session_id, after_seq=0, limit=1000)
         assert sum(event.fact.type == "user_message" for event in events) == (4 if (deed, at) == ("goal", 2) else 3)
         assert model.bodies == []
         assert await desk.turn(session_id, "go on") == "succeeded"
@@ -107,7 +107,7 @@ async def test_an_import_that_was_killed_can_be_made_again_and_is_there_once(tmp
         taken = (await desk.sessions.import_(uri)).row.session_id
         assert (await desk.sessions.import_(uri)).row.session_id == taken
         assert await sessions_of(desk) == sorted([session_id, taken])
-        events, _ = await desk.sessions.events(taken, after_seq=0, limit=1000)
+        events = await desk.store.events(taken, after_seq=0, limit=1000)
         told = [event for event in events if event.fact.type == "user_message"]
         assert len(told) == min(MESSAGES, len(told)) > 300
     assert (await doctor.check(tmp_path / "state" / "store.db"))["ok"]

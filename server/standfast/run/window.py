@@ -4,22 +4,19 @@ call that would pass the goal's budget (R6.3)."""
 from __future__ import annotations
 
 import json
-from contextlib import aclosing
 
 from standfast.errors import StandfastError
-from standfast.events.types import GoalUpdated, SummaryCreated, Usage
-from standfast.failpoints import hit
+from standfast.events.types import GoalUpdated, Usage
 from standfast.model.base import Completed, ModelError, ModelRequest
 from standfast.run import goal, summary
 from standfast.run.attempt import attempt
+from standfast.run.checkpoint import summarise
 from standfast.run.context import Context
 from standfast.run.prompt import system, tool_definitions
 from standfast.run.runtime import Runtime
 
 FULL = 0.85
 """Share of the window from which on a checkpoint is made first."""
-TAIL = 0.2
-"""Share of the window that the newest turns, which stay word for word behind a checkpoint, may have."""
 
 
 class Window:
@@ -81,31 +78,6 @@ class Window:
             f"The goal's budget of {current['tokenBudget']} tokens would be passed by the next call (about {tokens} tokens). "
             "Nothing was sent. Raise the budget, or send a message after clearing the goal.",
         )
-
-
-async def summarise(run: Runtime, context: Context) -> None:
-    """Make a checkpoint of all but the newest turns, and store it. A failure or a crash in the middle leaves the one before in force.
-
-    Raises ModelError. Costs one call; the log itself loses nothing.
-    """
-    through, messages = context.before_tail(lambda tail: summary.estimate(tail) <= run.window * TAIL)
-    request = summary.request(run.model_name, messages, run.window, min(run.max_tokens, run.window // 4))
-    known = await run.known()
-    hit("in_summary")
-    async with aclosing(run.model.stream(request)) as items:
-        async for item in items:
-            if isinstance(item, Completed):
-                text = "\n".join(block["text"] for block in item.blocks if block["type"] == "text")
-                checkpoint = summary.checkpoint(text, known)
-                hit("in_summary")
-                await run.emit(
-                    SummaryCreated(through_seq=through, text=checkpoint, usage=item.usage, model=run.model_name)
-                )
-                hit("in_summary")
-                return
-    raise ModelError(
-        "StreamBroken", "The checkpoint did not come whole. The one before stays in force; try again.", retry=True
-    )
 
 
 def _total(usage: Usage) -> int:

@@ -6,7 +6,7 @@ import asyncio
 
 from standfast.errors import NotAvailable, StandfastError
 from standfast.projections.rows import SessionRow
-from standfast.run.window import summarise
+from standfast.run.checkpoint import summarise
 from standfast.session.live import Live
 from standfast.session.parts import Parts
 from standfast.session.surroundings import Folders, surroundings

@@ -326,6 +326,11 @@ def calls(
     return many(connection, CALLS, where, "t.session_id, t.seq")
 
 
+NOT_COPIED = """NOT EXISTS (SELECT 1 FROM sessions o WHERE o.session_id = t.session_id AND t.seq > 0
+    AND json_extract(o.origin, '$.kind') = 'fork' AND t.seq <= json_extract(o.origin, '$.atSeq'))"""
+"""Over all sessions, what the person wrote once is told once: not again for each copy of its session."""
+
+
 def messages(
     connection: sqlite3.Connection,
     *,
@@ -338,6 +343,8 @@ def messages(
     where, join = Where(), ""
     if session_id is not None:
         where.add("t.session_id = ?", session_id)
+    else:
+        where.add(NOT_COPIED)
     if state is not None:
         where.add("t.state = ?", state)
     if query:
