@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from standfast.events.types import Recorded
 from standfast.protocol.base import Wire, wire_json
 
 
@@ -26,12 +25,12 @@ def answer(value: Wire) -> Answer:
     return Answer(wire_json(value))
 
 
-def with_events(value: Wire, events: Sequence[Recorded]) -> bytes:
-    """JSON of a result whose `events` are spliced in as they are stored, never encoded again (performance.md "Replay").
+def with_events(value: Wire, events: Sequence[tuple[int, str]]) -> bytes:
+    """JSON of a result whose `events`, (seq, JSON), are spliced in as they are stored, never encoded again (performance.md "Replay").
 
     `value.events` must be the empty list: its place is found by name.
     """
     body = wire_json(value)
     empty = b'"events":[]'
     at = body.index(empty) + len(empty) - 1
-    return b"%b%b%b" % (body[:at], ",".join([event.wire for event in events]).encode(), body[at:])
+    return b"%b%b%b" % (body[:at], ",".join([text for _, text in events]).encode(), body[at:])

@@ -29,7 +29,7 @@ class Attaching:
         )
         waiting = await store.messages(session_id=row.session_id, state="queued", limit=history.LIMIT_MAX)
         return Attached(
-            session=await view(row), events=[event for event in events if event.seq <= row.head_seq],
+            session=await view(row), events=[(seq, text) for seq, text in events if seq <= row.head_seq],
             head_seq=row.head_seq, has_more=has_more, recovery=await self.recovery(row), queue=waiting,
             queue_held=row.queue_held and bool(waiting),
             permissions=await permissions.open_questions(self._parts, row.session_id), damage=damage,

@@ -12,7 +12,7 @@ from standfast.projections.rows import CallRow, ConflictRow
 from standfast.projections.transcript import transcript
 from standfast.session.parts import Parts
 from standfast.session.tooling import tool_context
-from standfast.session.views import ConflictView, FileDiff
+from standfast.session.views import ConflictView, FileDiff, WireEvent
 from standfast.store.base import Store
 from standfast.tools.reconsider import Reconsidered
 
@@ -29,10 +29,10 @@ def bounded(limit: int | None) -> int:
 
 async def page(
     store: Store, session_id: str, *, after_seq: int | None, before_seq: int | None, limit: int | None
-) -> tuple[list[Recorded], bool]:
+) -> tuple[list[WireEvent], bool]:
     """One page, ascending, and whether there are more in the direction that was asked for."""
     size = bounded(limit)
-    events = await store.events(session_id, after_seq=after_seq, before_seq=before_seq, limit=size + 1)
+    events = await store.wire_events(session_id, after_seq=after_seq, before_seq=before_seq, limit=size + 1)
     if len(events) <= size:
         return events, False
     return (events[:size] if after_seq is not None else events[1:]), True

@@ -15,7 +15,6 @@ from standfast.errors import NotAvailable, NotFound, WorkspaceError
 from standfast.events.types import (
     ConflictResolved,
     GoalUpdated,
-    Recorded,
     SessionCreated,
     SessionRebound,
     SessionUpdated,
@@ -41,6 +40,7 @@ from standfast.session.views import (
     SessionView,
     StartedRun,
     Undone,
+    WireEvent,
 )
 from standfast.session.workspace import identify, to_path, to_uri
 
@@ -124,7 +124,7 @@ class Sessions:
 
     async def events(
         self, session_id: str, *, after_seq: int | None = None, before_seq: int | None = None, limit: int | None = None
-    ) -> tuple[builtins.list[Recorded], bool]:
+    ) -> tuple[builtins.list[WireEvent], bool]:
         """(events ascending, has_more). Raises SessionNotFound."""
         await self._row(session_id)
         return await history.page(self._store, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from standfast.events.types import ChangedFile, Recorded
+from standfast.events.types import ChangedFile
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow, Statistics
 from standfast.store.base import Damage
 
@@ -31,12 +31,16 @@ class Recovery:
     calls: list[CallRow]
 
 
+WireEvent = tuple[int, str]
+"""(seq, the event's JSON as clients see it): pages of history go out as they are stored, not decoded (performance.md "Replay")."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attached:
     """The answer to attach. Live events start after `head_seq`."""
 
     session: SessionView
-    events: list[Recorded]
+    events: list[WireEvent]
     head_seq: int
     has_more: bool
     recovery: Recovery | None
