@@ -174,7 +174,9 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
 
 def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
     """What confines commands here, tried out. The daemon's own places are out of their reach."""
-    own = [str(place) for place in (places.state, places.runtime, places.config, private_temporary())]
+    with contextlib.suppress(OSError):
+        places.config.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is not there cannot be taken away
+    own = [str(place) for place in (places.state, places.runtime, places.config.parent, private_temporary())]
     exposure = sandbox.expose(
         os.path.expanduser("~"), own=own, path=os.environ.get("PATH", ""),
         read=settings.sandbox.read, write=settings.sandbox.write,

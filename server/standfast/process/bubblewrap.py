@@ -62,9 +62,10 @@ def command_line(
     words += _each("--ro-bind", exposure.tools) + _each("--ro-bind", bounds.read)
     words += _each("--bind", exposure.write)
     words += ["--bind", bounds.workspace, bounds.workspace, *_each("--bind", bounds.write)]
-    pinned = _parents(bounds.read_only, bounds.workspace)
+    masked = _reachable(exposure, bounds)
+    pinned = _parents((*bounds.read_only, *masked), bounds.workspace)
     words += [word for path, option in _by_depth(pinned, bounds.read_only) for word in (option, path, path)]
-    for path in _reachable(exposure, bounds):
+    for path in masked:
         words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     return [*words, "--chdir", cwd, "--", *argv]
 

@@ -122,9 +122,10 @@ def explained(outcome: Outcome, under: Bound, *, can_widen: bool = True) -> Outc
 
 
 def _hint(under: Bound, *, can_widen: bool) -> str:
+    git = ", in it `.git` and files that start programs cannot" if under.level == "full" else ""
     words = [
-        f"[It ran in the sandbox ({under.level}{'' if under.network else ', no network'}): only the workspace can be changed, "
-        "in it `.git` and files that start programs cannot, the home is empty but for tool chains."
+        f"[It ran in the sandbox ({under.level}{'' if under.network else ', no network'}): only the workspace can be changed{git}; "
+        "the home is empty but for tool chains."
     ]
     if not can_widen:
         return f"{words[0]}]"

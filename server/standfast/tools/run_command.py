@@ -75,7 +75,9 @@ class RunCommand:
     description = (
         "Run a shell command in the workspace and get its output and exit code. Each command is a fresh shell: directory "
         "changes and variables do not carry over. Input is empty; nothing can be asked. Processes that the command leaves "
-        "behind are ended with it: use background: true for servers and watchers. Long output is cut in the middle."
+        "behind are ended with it: use background: true for servers and watchers. Long output is cut in the middle. Where this "
+        "machine has a sandbox it runs there: only the workspace can be changed (not .git, nor files that start programs), there is "
+        "no network and no home; `network` and `outside_sandbox` ask the person for more, so use them only where needed."
     )
     effect: Effect = "command"
     Args: type[BaseModel] = RunCommandArgs
@@ -130,13 +132,13 @@ class RunCommand:
             if isinstance(started, Outcome):
                 return started
             if args.background:
-                return await self._in_background(directory)
+                return await self._in_background(directory, step.under)
             await follow(started, ctx)
             return explained(await outcome_of(await self.commands.wait(directory), directory), step.under)
         except asyncio.CancelledError:
             return await stopped_for_cancel(self.commands, directory)
 
-    async def _in_background(self, directory: Path) -> Outcome:
+    async def _in_background(self, directory: Path, under: Bound) -> Outcome:
         """The result of a start: what to call it by. It lives on, held by `commands`."""
         state = await self.commands.state(directory)
         if state.found != "running" or state.record is None:
@@ -144,7 +146,12 @@ class RunCommand:
         return Outcome(
             "ok",
             f"Started in the background: process_id {directory.name}, pid {state.record.process.pid}. "
-            "Use the `process` tool to read its output, write to it, or stop it.",
+            "Use the `process` tool to read its output, write to it, or stop it."
+            + (
+                ""
+                if under.network
+                else " It has no network: nobody else reaches its ports. network: true asks for that."
+            ),
         )
 
     async def verify(self, call: StartedCall, ctx: ToolContext) -> Verification:
