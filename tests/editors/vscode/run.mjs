@@ -24,7 +24,7 @@ if (tools.missing.length > 0) {
 }
 
 const [npm, ...npmCli] = tools.npm;
-const packed = spawnSync(npm, [...npmCli, "run", "--silent", "package"], { cwd: join(ROOT, "editor-clients/vscode"), stdio: ["ignore", "ignore", "inherit"] });
+const packed = spawnSync(npm, [...npmCli, "run", "--silent", "package"], { cwd: join(ROOT, "editor-clients/vscode"), stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, PATH: `${tools.path}:${process.env.PATH}` } });
 if (packed.status !== 0) process.exit(packed.status ?? 1);
 
 const named = words.filter((word) => !word.startsWith("--"));

@@ -136,7 +136,16 @@ export class ChatView implements vscode.WebviewViewProvider {
     openFile: ({ uri }) => vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(uri)),
     openLink: ({ url }) => this.#openLink(url),
     copy: ({ text }) => vscode.env.clipboard.writeText(text),
-    older: () => this.#ctx.feed.older(),
+    older: async () => {
+      const { feed } = this.#ctx;
+      const first = feed.events[0];
+      try {
+        await feed.older();
+      } finally {
+        // Nothing came: the page may ask again.
+        if (feed.events[0] === first) this.#post({ type: "prepend", events: [], hasOlder: feed.hasOlder });
+      }
+    },
     history: async () => {
       const workspaceUri = this.#workspace();
       const { messages } = await this.#ctx.connection.request(MessageHistoryRequest, {

@@ -49,8 +49,11 @@ describe("a long history", { timeout: 120_000 }, () => {
 
   test("stays where one reads while older pages come in front", async () => {
     const history = screen.chat.getByRole("log");
-    await history.evaluate((log) => log.scrollTo(0, 0));
     const before = await screen.chat.locator(".user").count();
+    await history.evaluate((log) => {
+      log.scrollTo(0, log.scrollHeight / 2);
+      requestAnimationFrame(() => log.scrollTo(0, 0));
+    });
     await until(async () => (await screen.chat.locator(".user").count()) > before, "an older page comes");
     const top = await history.evaluate((log) => log.scrollTop);
     assert.ok(top > 500, `what was at the top is still in sight, not thrown to the new top (${top})`);

@@ -63,6 +63,10 @@ export class History {
 
   /** An older page goes in front; what the person reads stays where it is. */
   prepend(events: Event[], hasOlder: boolean, view: View): void {
+    if (events.length === 0) {
+      this.#setOlder(hasOlder);
+      return;
+    }
     this.#entries = [...events.map((event) => ({ event })), ...this.#entries];
     this.state = foldChat(this.#entries);
     const fromEnd = this.scroller.scrollHeight - this.scroller.scrollTop;
