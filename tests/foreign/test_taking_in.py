@@ -22,7 +22,7 @@ def at_home(file: Path, place: Path, folder: Path) -> Path:
     """A copy of a sample whose session worked in this test's folder. The bytes are the program's, but for the path."""
     copy = place / file.name
     text = file.read_text()
-    for was in ("/home/dev/project", "/home/dev/other"):
+    for was in ("/srv/dev/project", "/srv/dev/other"):
         text = text.replace(was, str(folder))
     copy.write_text(text)
     return copy
@@ -205,7 +205,7 @@ async def test_a_file_whose_last_line_was_cut_is_taken_in_as_far_as_it_is_whole(
 async def test_what_lies_behind_a_hurt_place_is_there_and_is_told_to_the_model(
     desk: Editor, module_api: FakeApi, workspace: Path, tmp_path: Path, hurt: str
 ) -> None:
-    lines = CODEX[-1].read_text().replace("/home/dev/project", str(workspace)).splitlines()
+    lines = CODEX[-1].read_text().replace("/srv/dev/project", str(workspace)).splitlines()
     second = json.dumps(
         item({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "second"}]})
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from standfast.errors import NotAvailable, NotFound, WorkspaceError
@@ -362,7 +361,7 @@ class Sessions:
 
     async def workspace_files(self, workspace_uri: str, query: str, limit: int | None = None) -> builtins.list[str]:
         """Relative paths for @-completion, gitignore respected."""
-        folder = self._folder(workspace_uri)
+        folder = to_path(workspace_uri)
         if self._parts.list_files is None:
             return []
         return await self._parts.list_files(folder, query, min(history.bounded(limit), 200))
@@ -370,7 +369,7 @@ class Sessions:
     async def workspace_trust(self, workspace_uri: str, *, trusted: bool) -> None:
         """The person trusts a folder, or does not any more; bound to the folder itself and to what would act in it."""
         await self._identity(workspace_uri)
-        what = await trust.take(self._folder(workspace_uri))
+        what = await trust.take(to_path(workspace_uri))
         await self._store.set_trusted(workspace_uri, what or "", trusted=trusted)
 
     def declare_untrusted(self, workspace_uris: Sequence[str], *, untrusted: bool) -> None:
@@ -433,7 +432,7 @@ class Sessions:
         await verify_session(self._parts, self._live.of(row.session_id), row)
 
     async def _identity(self, workspace_uri: str) -> dict[str, Any]:
-        folder = self._folder(workspace_uri)
+        folder = to_path(workspace_uri)
         found = await identify(folder)
         if found is None:
             raise WorkspaceError(
@@ -442,9 +441,6 @@ class Sessions:
                 workspaceUri=to_uri(folder),
             )
         return found.to_json()
-
-    def _folder(self, workspace_uri: str) -> Path:
-        return to_path(workspace_uri)
 
     def _warm(self) -> None:
         """Load the provider's SDK off the loop, the first time a session is looked at."""

@@ -93,6 +93,14 @@ def store_blobs(connection: sqlite3.Connection, blobs: Mapping[str, bytes]) -> N
         )
 
 
+def set_trusted(connection: sqlite3.Connection, *, uri: str, identity: str, trusted: bool) -> None:
+    """The person trusts a folder (`identity`: what exactly), or does not any more."""
+    if trusted:
+        connection.execute("INSERT OR REPLACE INTO trusted VALUES (?, ?)", (uri, identity))
+    else:
+        connection.execute("DELETE FROM trusted WHERE workspace_uri = ?", (uri,))
+
+
 def head(connection: sqlite3.Connection, session_id: str) -> tuple[int, str] | None:
     """(seq, hash) of the newest event; (0, session id) if there is none yet; None if the session is unknown."""
     found = connection.execute(

@@ -139,6 +139,16 @@ def sessions_with_open_matters(connection: sqlite3.Connection, workspace_uris: S
     return [row[0] for row in connection.execute(statement, where.values)]
 
 
+def copy_of(connection: sqlite3.Connection, session_id: str, head_hash: str) -> str | None:
+    """The session whose `origin` names this history."""
+    found = connection.execute(
+        "SELECT session_id FROM sessions WHERE origin IS NOT NULL "
+        "AND json_extract(origin, '$.sessionId') = ? AND json_extract(origin, '$.headHash') = ?",
+        (session_id, head_hash),
+    ).fetchone()
+    return None if found is None else found[0]
+
+
 def like(text: str) -> str:
     """A LIKE pattern for text that contains this one."""
     for special in "\\%_":

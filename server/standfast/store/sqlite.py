@@ -19,7 +19,7 @@ from standfast.events.encode import encode
 from standfast.events.types import Recorded
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Statistics
 from standfast.store import backup, chain, queries, schema
-from standfast.store.apply import append_entry, store_blobs
+from standfast.store.apply import append_entry, set_trusted, store_blobs
 from standfast.store.base import Damage, Entry
 from standfast.store.cold import pack_page
 from standfast.store.copying import copy_session
@@ -128,7 +128,7 @@ class SqliteStore:
         return blob_id
 
     async def set_trusted(self, workspace_uri: str, identity: str, *, trusted: bool) -> None:
-        await self._write(partial(_set_trusted, uri=workspace_uri, identity=identity, trusted=trusted), durable=True)
+        await self._write(partial(set_trusted, uri=workspace_uri, identity=identity, trusted=trusted), durable=True)
 
     async def _write(
         self, function: Callable[[sqlite3.Connection], T], *, durable: bool, rescue: bool = False, appends: bool = False
@@ -211,11 +211,7 @@ class SqliteStore:
 
     async def copy_of(self, session_id: str, head_hash: str) -> str | None:
         """The session that is an import's copy of this history (`origin`), if there is one."""
-        statement = (
-            "SELECT session_id FROM sessions WHERE origin IS NOT NULL "
-            "AND json_extract(origin, '$.sessionId') = ? AND json_extract(origin, '$.headHash') = ?"
-        )
-        return await self._read(lambda c: _first(c.execute(statement, (session_id, head_hash)).fetchone()))
+        return await self._read(lambda c: queries.copy_of(c, session_id, head_hash))
 
     async def workspaces(self) -> list[tuple[str, str]]:
         statement = "SELECT DISTINCT workspace_uri, identity FROM sessions ORDER BY workspace_uri, identity"
@@ -424,13 +420,6 @@ class SqliteStore:
             await thread.close()
             raise
         return thread
-
-
-def _set_trusted(connection: sqlite3.Connection, *, uri: str, identity: str, trusted: bool) -> None:
-    if trusted:
-        connection.execute("INSERT OR REPLACE INTO trusted VALUES (?, ?)", (uri, identity))
-    else:
-        connection.execute("DELETE FROM trusted WHERE workspace_uri = ?", (uri,))
 
 
 def _keep_degraded(connection: sqlite3.Connection, *, found: Sequence[Degraded], now_ms: int) -> None:
