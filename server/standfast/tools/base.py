@@ -132,7 +132,11 @@ class Tool(Protocol):
     name: str
     description: str
     effect: Effect
-    Args: type[BaseModel]
+
+    @property
+    def Args(self) -> type[BaseModel]:
+        """The arguments' shape."""
+        ...
 
     async def plan(self, args: Any, ctx: ToolContext) -> Plan | Outcome:
         """Look, do not touch. An Outcome: refused or failed already (nothing was or will be done)."""

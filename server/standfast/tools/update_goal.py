@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -21,12 +21,10 @@ class UpdateGoalArgs(BaseModel):
 class UpdateGoal:
     """Records the end of a goal; nothing outside is touched."""
 
-    name: ClassVar[str] = "update_goal"
-    description: ClassVar[str] = (
-        "Report that the session's goal is complete, or that you are blocked and need the person. Only where a goal is set."
-    )
-    effect: ClassVar[Effect] = "read"
-    Args: ClassVar[type[BaseModel]] = UpdateGoalArgs
+    name = "update_goal"
+    description = "Report that the session's goal is complete, or that you are blocked and need the person. Only where a goal is set."
+    effect: Effect = "read"
+    Args = UpdateGoalArgs
 
     async def plan(self, args: UpdateGoalArgs, ctx: ToolContext) -> Plan | Outcome:
         if ctx.goal is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import BaseModel, Field
 
 from standfast.errors import NotAvailable
@@ -21,13 +19,13 @@ class UpdatePlanArgs(BaseModel):
 class UpdatePlan:
     """Records a plan. There is nothing to verify: either the fact is in the log, or it is not."""
 
-    name: ClassVar[str] = "update_plan"
-    description: ClassVar[str] = (
+    name = "update_plan"
+    description = (
         "Keep the plan of a task of several steps up to date: give all steps, each pending, in_progress or completed "
         "(at most one in_progress). The person sees it, and it survives restarts."
     )
-    effect: ClassVar[Effect] = "read"
-    Args: ClassVar[type[BaseModel]] = UpdatePlanArgs
+    effect: Effect = "read"
+    Args = UpdatePlanArgs
 
     async def plan(self, args: UpdatePlanArgs, ctx: ToolContext) -> Plan | Outcome:
         if not args.steps:
