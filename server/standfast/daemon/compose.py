@@ -17,10 +17,11 @@ from standfast.clock import Clock, RandomIds, SystemClock
 from standfast.config import Settings, take_settings
 from standfast.daemon import harden
 from standfast.daemon.backups import keep_backups
+from standfast.daemon.loop_lag import LoopLag
 from standfast.daemon.unavailable import unavailable
 from standfast.editor.buffers import OpenBuffers
 from standfast.editor.connection import serve_client
-from standfast.editor.core import Core, Status
+from standfast.editor.core import Core, Measured, Status
 from standfast.errors import StandfastError, StoreError
 from standfast.events.journal import Journal
 from standfast.files.completion import complete
@@ -106,7 +107,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     troubles: list[Trouble] = [("SettingUnknown", warning) for warning in settings.warnings]
     credentials = _take_credentials(places, troubles)
     store, opened = await _open_store(places, clock, troubles)
-    journal, buffers = Journal(store), OpenBuffers()
+    journal, buffers, lag = Journal(store), OpenBuffers(), LoopLag()
     confined = await asyncio.to_thread(_find_sandbox, places, settings)
     if confined.level != "full":
         troubles.append(_weak_sandbox(confined, settings.sandbox.level))
@@ -152,7 +153,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         transcripts=private_directory(places.transcripts),
         set_credentials=_setter(credentials),
         degraded=lambda: [*troubles, *((one["code"], one["message"]) for one in (opened.degraded() if opened else ()))],
-        status=_status(places, settings, sessions),
+        status=_status(places, settings, sessions, lambda: _measured(opened, journal, lag)),
         buffers=buffers,
     )
     try:
@@ -163,6 +164,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             tasks.spawn(keep_backups(opened, settings.daemon.backup_every_s), "backups")
             tasks.spawn(_sweep(commands, places, store, clock), "sweep records of commands")
         harden.settle_memory()
+        tasks.spawn(lag.watch(), "loop lag")
         async with core.publisher:
             yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
     finally:
@@ -252,7 +254,20 @@ def _setter(credentials: Credentials) -> Callable[[str, str | None], Coroutine[A
     return set_credentials
 
 
-def _status(places: Places, settings: Settings, sessions: Sessions) -> Callable[[], Coroutine[Any, Any, Status]]:
+def _measured(store: SqliteStore | None, journal: Journal, lag: LoopLag) -> Measured:
+    if store is None:
+        return Measured(loop_lag_p99_ms=lag.p99_ms, loop_lag_max_ms=lag.max_ms)
+    counts = store.counts
+    return Measured(
+        events=journal.emitted, commits=counts.commits, appends=counts.appends,
+        commit_mean_ms=counts.durable_ms / max(1, counts.durable_commits), commit_max_ms=counts.durable_max_ms,
+        writes_waiting=counts.waiting, loop_lag_p99_ms=lag.p99_ms, loop_lag_max_ms=lag.max_ms,
+    )  # fmt: skip
+
+
+def _status(
+    places: Places, settings: Settings, sessions: Sessions, measured: Callable[[], Measured]
+) -> Callable[[], Coroutine[Any, Any, Status]]:
     async def status() -> Status:
         return Status(
             pid=os.getpid(),
@@ -260,6 +275,7 @@ def _status(places: Places, settings: Settings, sessions: Sessions) -> Callable[
             store=str(places.store),
             base_url=settings.model.base_url if settings.model.provider == "anthropic" else "",
             runs=sessions.live_runs(),
+            measured=measured(),
         )
 
     return status

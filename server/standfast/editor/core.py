@@ -15,6 +15,21 @@ from standfast.session.sessions import Sessions
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What the daemon counted since its start; what it knows of its clients is added by the front."""
+
+    events: int = 0
+    commits: int = 0
+    appends: int = 0
+    commit_mean_ms: float = 0.0
+    """Of the commits that sync the disk."""
+    commit_max_ms: float = 0.0
+    writes_waiting: int = 0
+    loop_lag_p99_ms: float = 0.0
+    loop_lag_max_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The daemon about itself (design.md "Daemon"); `clients` is added by the front."""
 
@@ -23,6 +38,7 @@ class Status:
     store: str
     base_url: str
     runs: int
+    measured: Measured = field(default_factory=Measured)
 
 
 async def no_credentials(provider: str, key: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from standfast.editor import wire_views as views
 from standfast.editor.answers import Answer, answer, with_events
 from standfast.editor.clients import Client
-from standfast.editor.core import Core
+from standfast.editor.core import Core, Measured
 from standfast.editor.following import attach, detach
 from standfast.editor.uris import path_of, uri_of
 from standfast.events.types import TextContent
@@ -267,7 +267,23 @@ async def daemon_status(core: Core, client: Client, p: params.EmptyParams) -> An
             runs=status.runs,
             sandbox=core.sandbox,
             degraded=[objects.Degraded(code=code, message=message) for code, message in core.degraded()],
+            counters=_counters(status.measured, [one.outbox.held for one in core.clients]),
         )
+    )
+
+
+def _counters(seen: Measured, held: list[int]) -> objects.Counters:
+    return objects.Counters(
+        events=seen.events,
+        commits=seen.commits,
+        appends_per_commit=round(seen.appends / max(1, seen.commits), 2),
+        commit_mean_ms=round(seen.commit_mean_ms, 2),
+        commit_max_ms=round(seen.commit_max_ms, 2),
+        writes_waiting=seen.writes_waiting,
+        outgoing_bytes=sum(held),
+        outgoing_max_bytes=max(held, default=0),
+        loop_lag_p99_ms=round(seen.loop_lag_p99_ms, 2),
+        loop_lag_max_ms=round(seen.loop_lag_max_ms, 2),
     )
 
 

@@ -38,6 +38,8 @@ class Journal:
 
     def __init__(self, store: Log) -> None:
         self._store = store
+        self.emitted = 0
+        """Events stored by this journal."""
         self._subscribers: list[Subscriber] = []
         self._delta_subscribers: list[Subscriber] = []
         self._held: dict[str, list[Recorded]] = {}
@@ -93,6 +95,7 @@ class Journal:
 
     async def _emit(self, entry: Entry) -> list[Recorded]:
         events = await self._store.append(entry)
+        self.emitted += len(events)
         if any(event.fact.durable for event in events):
             self._release()
             self._publish(self._subscribers, events)

@@ -237,6 +237,25 @@ class Damage(Wire, frozen=True):
     reason: str
 
 
+class Counters(Wire, frozen=True):
+    """What the daemon counted since its start, for whoever looks after it. Times in milliseconds."""
+
+    events: int
+    commits: int
+    appends_per_commit: float
+    commit_mean_ms: float
+    """Of the commits that sync the disk: mostly the disk's own time."""
+    commit_max_ms: float
+    writes_waiting: int
+    outgoing_bytes: int
+    """Not taken yet by their clients, in all."""
+    outgoing_max_bytes: int
+    """Of the client that is most behind."""
+    loop_lag_p99_ms: float
+    """How late the daemon came to what was due, in the last minutes."""
+    loop_lag_max_ms: float
+
+
 class Degraded(Wire, frozen=True):
     """Something of the daemon does not work as it should."""
 

@@ -9,6 +9,7 @@ from standfast.protocol.objects import (
     Call,
     ChangedFile,
     Conflict,
+    Counters,
     Damage,
     Degraded,
     Event,
@@ -186,6 +187,7 @@ class DaemonStatusResult(Wire, frozen=True):
     runs: int
     sandbox: str
     degraded: list[Degraded]
+    counters: Counters
 
 
 class PermissionAnswer(Wire, frozen=True):

@@ -54,6 +54,7 @@ class SqliteStore:
         self._read_only = opening.read_only
         self._ballast = Ballast(path.with_name(path.name + ".ballast"), probe)
         self._writer = Writer(self._connect_writer, Hooks(self._ballast.free, self._committed))
+        self.counts = self._writer.counts
         self._readers = Readers([])
         self._degraded: dict[str, Degraded] = {}
         self._told: list[Callable[[list[dict[str, str]]], None]] = []

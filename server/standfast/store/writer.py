@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from standfast.errors import StandfastError, StoreError
 from standfast.failpoints import hit
+from standfast.store.counts import Counts
 from standfast.store.faults import must_reopen, primary_code, store_error
 from standfast.store.thread import Thread
 
@@ -61,6 +63,7 @@ class Writer:
 
     connect: Callable[[], Awaitable[Thread]]
     hooks: Hooks
+    counts: Counts = field(default_factory=Counts)
     _thread: Thread | None = None
     _waiting: deque[Job] = field(default_factory=deque[Job])
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,6 +100,7 @@ class Writer:
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve)
         self._waiting.append(Job(function, durable, rescue, done, appends))
+        self.counts.waiting = len(self._waiting)
         self._wake.set()
         return cast("T", await asyncio.shield(done))
 
@@ -121,6 +125,7 @@ class Writer:
             self._wake.clear()
             while self._waiting:
                 batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
+                self.counts.waiting = len(self._waiting)
                 await self._carry_out(batch)
             if self._closing:
                 return
@@ -163,11 +168,12 @@ class Writer:
     ) -> list[Any]:
         """The whole transaction, in one hop; on a full disk once more with the ballast freed, if the jobs may use it."""
         try:
-            results = _run(connection, batch, durable=durable)
+            results, commit_ms = _run(connection, batch, durable=durable)
         except (sqlite3.Error, OSError) as error:
             if not rescue or primary_code(error) != sqlite3.SQLITE_FULL or not self.hooks.free_ballast():
                 raise
-            results = _run(connection, batch, durable=durable)
+            results, commit_ms = _run(connection, batch, durable=durable)
+        self.counts.committed(sum(job.appends for job in batch), commit_ms, durable=durable)
         self._changed = connection.total_changes - self._checkpointed
         with suppress(OSError):  # what was committed stays so, whatever a look at the disk says
             self.hooks.committed(connection)
@@ -203,7 +209,8 @@ class Writer:
                 return  # a connection that cannot even be closed is dropped all the same
 
 
-def _run(connection: sqlite3.Connection, batch: Sequence[Job], *, durable: bool) -> list[Any]:
+def _run(connection: sqlite3.Connection, batch: Sequence[Job], *, durable: bool) -> tuple[list[Any], float]:
+    """The results, and how long the commit itself took (ms)."""
     connection.execute("PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -212,12 +219,14 @@ def _run(connection: sqlite3.Connection, batch: Sequence[Job], *, durable: bool)
             if job.appends:
                 hit("before_append")
             results.append(job.function(connection))
+        began = time.perf_counter()
         connection.execute("COMMIT")
+        commit_ms = (time.perf_counter() - began) * 1000
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    return results
+    return results, commit_ms
 
 
 def _raise_barrier(connection: sqlite3.Connection) -> None:

@@ -110,6 +110,24 @@ export interface ConflictResult {
   conflict: Conflict;
 }
 
+/** What the daemon counted since its start, for whoever looks after it. Times in milliseconds. */
+export interface Counters {
+  events: Event[];
+  commits: number;
+  appendsPerCommit: number;
+  /** Of the commits that sync the disk: mostly the disk's own time. */
+  commitMeanMs: number;
+  commitMaxMs: number;
+  writesWaiting: number;
+  /** Not taken yet by their clients, in all. */
+  outgoingBytes: number;
+  /** Of the client that is most behind. */
+  outgoingMaxBytes: number;
+  /** How late the daemon came to what was due, in the last minutes. */
+  loopLagP99Ms: number;
+  loopLagMaxMs: number;
+}
+
 /** `key` null removes it. */
 export interface CredentialsSetParams {
   provider: "anthropic";
@@ -134,6 +152,7 @@ export interface DaemonStatusResult {
   runs: number;
   sandbox: string;
   degraded: Degraded[];
+  counters: Counters;
 }
 
 /** The history is not what was written, or not what this client saw. */

@@ -89,6 +89,19 @@
 ---@class standfast.ConflictResult
 ---@field conflict standfast.Conflict
 
+--- What the daemon counted since its start, for whoever looks after it. Times in milliseconds.
+---@class standfast.Counters
+---@field events integer
+---@field commits integer
+---@field appendsPerCommit number
+---@field commitMeanMs number Of the commits that sync the disk: mostly the disk's own time.
+---@field commitMaxMs number
+---@field writesWaiting integer
+---@field outgoingBytes integer Not taken yet by their clients, in all.
+---@field outgoingMaxBytes integer Of the client that is most behind.
+---@field loopLagP99Ms number How late the daemon came to what was due, in the last minutes.
+---@field loopLagMaxMs number
+
 --- `key` null removes it.
 ---@class standfast.CredentialsSetParams
 ---@field provider "anthropic"
@@ -111,6 +124,7 @@
 ---@field runs integer
 ---@field sandbox string
 ---@field degraded standfast.Degraded[]
+---@field counters standfast.Counters
 
 --- The history is not what was written, or not what this client saw.
 ---@class standfast.Damage
