@@ -60,8 +60,12 @@ def _renameat2(dir_fd: int, old: str, new: str, flag: int, new_dir_fd: int | Non
 
 
 def exchange(dir_fd: int, one: str, other: str) -> bool:
-    """Let two names of one directory change places in one step. False: not possible here (nothing was done)."""
-    return _renameat2(dir_fd, one, other, RENAME_EXCHANGE)
+    """Let two names of one directory change places in one step. False: not possible here (nothing was done).
+
+    The order matters to nobody but those who watch: with the target first, editors see it changed. With the temporary name
+    first, VS Code's watcher sees the target made and deleted, reports nothing, and an open editor keeps the old text (d03).
+    """
+    return _renameat2(dir_fd, other, one, RENAME_EXCHANGE)
 
 
 def rename_to_free(dir_fd: int, old: str, new: str) -> None:
