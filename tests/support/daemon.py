@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,10 +76,13 @@ class RunningDaemon:
         return await asyncio.to_thread(self.process.wait, START_S)
 
 
-def start_daemon(home: Path, env: Mapping[str, str] | None = None, *, umask: int = -1) -> RunningDaemon:
+def start_daemon(
+    home: Path, env: Mapping[str, str] | None = None, *, umask: int = -1, under: Sequence[str] = ()
+) -> RunningDaemon:
     """Start a daemon and wait until its socket answers. Raises AssertionError with what it said instead.
 
-    `env` is added to `environment(home)`; `umask`: with another one than the test's own.
+    `env` is added to `environment(home)`; `umask`: with another one than the test's own; `under`: a command that becomes it
+    (`unshare …`).
     """
     ready, report = os.pipe()
     home.mkdir(exist_ok=True)
@@ -87,7 +90,7 @@ def start_daemon(home: Path, env: Mapping[str, str] | None = None, *, umask: int
         configure(home)
     with (home / "daemon.err").open("ab") as err:
         process = subprocess.Popen(
-            [*DAEMON, "--report", str(report)], env={**environment(home), **(env or {})}, pass_fds=(report,),
+            [*under, *DAEMON, "--report", str(report)], env={**environment(home), **(env or {})}, pass_fds=(report,),
             stdin=subprocess.DEVNULL, stdout=err, stderr=err, cwd="/",
             umask=umask,
         )  # fmt: skip

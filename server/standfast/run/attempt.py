@@ -6,8 +6,10 @@ Nothing of a reply that did not come whole is carried out; what was streamed of 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import aclosing
 
+from standfast.errors import StandfastError
 from standfast.events.types import AssistantChunk, ModelErrorHappened, ModelRequest
 from standfast.model import base
 from standfast.model.retry import delay_ms
@@ -81,7 +83,8 @@ class _Chunks:
 
     async def _later(self) -> None:
         await asyncio.sleep(COALESCE_S)
-        await asyncio.shield(self._emit())
+        with contextlib.suppress(StandfastError):  # it is kept; if the next write fails too, that is the run's matter
+            await asyncio.shield(self._emit())
 
     async def _emit(self) -> None:
         if not self._parts:
@@ -89,4 +92,9 @@ class _Chunks:
         text = "".join(self._parts)
         self._parts.clear()
         offset, self._offset = self._offset, self._offset + len(text.encode("utf-16-le")) // 2
-        await self._run.emit(AssistantChunk(attempt=self._attempt, offset=offset, text=text))
+        try:
+            await self._run.emit(AssistantChunk(attempt=self._attempt, offset=offset, text=text))
+        except StandfastError:
+            self._parts.insert(0, text)
+            self._offset = offset
+            raise
