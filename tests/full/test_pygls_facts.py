@@ -1,4 +1,4 @@
-"""What pygls does today, each fact by a script of its own (pygls_facts/README.md). One that changed is good news, and fails."""
+"""What pygls does today, each fact by a script of its own (tests/wire/pygls_facts/README.md). One that changed is good news, and fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FACTS = Path(__file__).parent / "pygls_facts"
+FACTS = Path(__file__).parents[1] / "wire/pygls_facts"
 SCRIPTS = sorted(path for path in FACTS.glob("*.py") if path.stem != "talk")
 
 
