@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from standfast.errors import StandfastError
@@ -61,12 +59,16 @@ class Places:
         usual = self.runtime / "daemon.sock"
         if len(os.fsencode(usual)) <= SOCKET_PATH_MAX:
             return usual
+        from hashlib import sha256  # seldom needed; see private_temporary
+
         name = sha256(os.fsencode(self.runtime)).hexdigest()[:16]
         return private_temporary() / f"{name}.sock"
 
 
 def private_temporary() -> Path:
     """The user's own directory in the temporary directory (ATK-04: a real directory, ours, closed to others)."""
+    import tempfile  # a tenth of what `standfast lsp` loads, and needed only here
+
     return Path(tempfile.gettempdir()) / f"standfast-{os.getuid()}"
 
 
