@@ -12,7 +12,8 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code (README "Exit codes")."""
-    os.environ.setdefault("STANDFAST_UMASK", f"{os.umask(0o077):03o}")  # before anything is made: all of it is the user's own (ATK-08, e14)
+    # before anything is made: all of it is the user's own (ATK-08, e14)
+    os.environ.setdefault("STANDFAST_UMASK", f"{os.umask(0o077):03o}")
     words = sys.argv[1:] if argv is None else argv
     match words[:2]:
         case ["lsp"]:
