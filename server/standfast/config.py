@@ -73,10 +73,11 @@ class DaemonSettings(Section):
 class SandboxSettings(Section):
     """`[sandbox]`: how commands are confined. Paths are absolute or beneath the home."""
 
-    level: Literal["none", "partial", "full"] = "partial"
+    level: Literal["none", "partial", "full"] = "none"
     """The least that is good enough: where this machine cannot do it, every command is asked, in all modes."""
-    at_most: Literal["none", "partial", "full"] = "full"
-    """The strongest to use, for work that a stronger one breaks."""
+    at_most: Literal["none", "partial", "full"] = "none"
+    """The strongest to use. Confinement is chosen, not assumed, until it carries every tool chain: one outside of HOME (a Python
+    of another user, say) is not found inside it yet."""
     network: bool = False
     """Commands have the network without asking for it."""
     read: list[str] = []

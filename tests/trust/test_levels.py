@@ -14,7 +14,7 @@ from support.waiting import until
 
 
 def start(home: Path, api: FakeApi, **settings: object) -> RunningDaemon:
-    configure(home, model={"base_url": api.url}, sandbox=settings)
+    configure(home, model={"base_url": api.url}, sandbox={"at_most": "full", **settings})
     return start_daemon(home, {"ANTHROPIC_API_KEY": api.key})
 
 

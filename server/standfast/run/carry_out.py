@@ -123,7 +123,9 @@ async def _ask(run: Runtime, ctx: ToolContext, plan: Plan) -> Answer:
         return await run.ask(question, plan.blobs)
     except asyncio.CancelledError:
         if run.stopped():  # else the daemon ends, and the question stays open for the next one to ask
-            await run.emit(PermissionResolved(call_id=ctx.call_id, decision="expired", by="standfast", digest=plan.digest))
+            await run.emit(
+                PermissionResolved(call_id=ctx.call_id, decision="expired", by="standfast", digest=plan.digest)
+            )
         raise
 
 
