@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PROMISES = re.findall(
     r"^- \*\*(R-RECOVER-\d+)\*\*(.*)$", (ROOT / "protocol-spec/recovery.md").read_text(), re.MULTILINE
 )
-PENDING = {f"R-RECOVER-{number}" for number in (21, 22, 23, 24)}
+PENDING = {f"R-RECOVER-{number}" for number in (23,)}
 """Not cited yet: the clients' part."""
 
 

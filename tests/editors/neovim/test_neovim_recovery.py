@@ -107,6 +107,7 @@ def test_a_daemon_killed_while_text_streams_shows_only_what_is_in_the_history(de
     nvim.lua("vim.cmd.Standfast('resume') Drive.shown('Whole again.')")
 
 
+@pytest.mark.requirement("R-RECOVER-24")
 def test_a_message_that_did_not_arrive_comes_back_and_counts_once_when_sent_again(desk: Desk) -> None:
     nvim = desk.nvim
     nvim.lua("Drive.send('') Box = vim.api.nvim_get_current_buf()")
@@ -123,6 +124,7 @@ def test_a_message_that_did_not_arrive_comes_back_and_counts_once_when_sent_agai
     assert sum(line == "Only once" for line in lines(nvim)) == 1
 
 
+@pytest.mark.requirement("R-RECOVER-22")
 @pytest.mark.scenario("d10")
 def test_neovim_closed_in_the_middle_of_a_run_and_opened_again_has_lost_and_doubled_nothing(desk: Desk) -> None:
     before = len(desk.api.accepted)
@@ -164,6 +166,7 @@ def dying(tmp_path: Path) -> Generator[Any]:
 
 
 @pytest.mark.scenario("d12")
+@pytest.mark.requirement("R-RECOVER-21")
 def test_a_server_that_cannot_stay_is_started_five_times_and_then_a_person_is_told_what_to_do(dying: Any) -> None:
     with dying("exit") as nvim:
         said = nvim.lua("return Drive.heard('again and again')")
