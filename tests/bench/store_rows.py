@@ -151,31 +151,39 @@ async def _replay(raw: Raw) -> tuple[float, list[bytes]]:
         raw.request(
             f"page{after}", "standfast/session/events", {"sessionId": "ses_missed", "afterSeq": after, "limit": 1000}
         )
-        header = await raw.reader.readuntil(b"\r\n\r\n")
-        pages.append(await raw.reader.readexactly(int(header.split(b":")[1])))
+        pages.append(await _answer(raw, f'"id":"page{after}"'.encode()))
     seconds = time.perf_counter() - begin
     assert b'"hasMore":false' in pages[-1] and b'"hasMore":true' in pages[0]
     return seconds, pages
 
 
+async def _answer(raw: Raw, mark: bytes) -> bytes:
+    """The next message with this mark at its beginning."""
+    while True:
+        header = await raw.reader.readuntil(b"\r\n\r\n")
+        body = await raw.reader.readexactly(int(header.split(b":")[1]))
+        if mark in body[:80]:
+            return body
+
+
 def _file_to_socket(tmp: Path, pages: list[bytes]) -> float:
     """The same bytes from a file through a socket, page by page, each asked for."""
     path = tmp / "pages"
-    path.write_bytes(b"".join(frame_of(page) for page in pages))
+    path.write_bytes(b"".join(frame(page) for page in pages))
     ours, theirs = socket.socketpair()
 
     def serve() -> None:
         with path.open("rb") as file:
             for page in pages:
                 theirs.recv(1)
-                theirs.sendall(file.read(len(frame_of(page))))
+                theirs.sendall(file.read(len(frame(page))))
 
     thread = threading.Thread(target=serve)
     begin = time.perf_counter()
     thread.start()
     for page in pages:
         ours.sendall(b"x")
-        left = len(frame_of(page))
+        left = len(frame(page))
         while left:
             left -= len(ours.recv(min(left, 1 << 20)))
     seconds = time.perf_counter() - begin
@@ -183,10 +191,6 @@ def _file_to_socket(tmp: Path, pages: list[bytes]) -> float:
     ours.close()
     theirs.close()
     return seconds
-
-
-def frame_of(page: bytes) -> bytes:
-    return frame(page)
 
 
 async def _lists(tmp: Path) -> AsyncGenerator[Row]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.measure import Row, at_most, fdatasync_ms, median, percentile, ratio_at_most
 from bench.place import Place, model, place
 from editor.desk import event, number
-from standfast.editor.streams import COALESCE_S
+from standfast.run.attempt import COALESCE_S
 from wire.raw import Json, Raw
 
 DELTAS = 5000
@@ -71,6 +71,8 @@ async def _bursts(here: Place, raw: Raw, bare: float) -> AsyncGenerator[Row]:
                 await asyncio.gather(*(_end(client, run_id) for client in (raw, *others)))
                 took.append((time.perf_counter() - begin) * 1000)
                 used.append((here.cpu_s() - before) * 1000)
+                said = await event(raw, "assistant_message", runId=run_id)
+                assert said["blocks"][0]["text"].count("word") == DELTAS
             to = "one client" if clients == 1 else f"{clients} clients"
             yield Row(f"{DELTAS} deltas to {to}", median(took), "ms", "a bare reader", bare, "≤ 400 ms", at_most(400))
             yield Row(
