@@ -179,8 +179,9 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
     with contextlib.suppress(OSError):
         places.config.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is not there cannot be taken away
     own = [str(place) for place in (places.state, places.runtime, places.config.parent, private_temporary())]
+    roots = [os.environ.get(name, "") for name in sandbox.TOOL_ROOTS]
     exposure = sandbox.expose(
-        os.path.expanduser("~"), own=own, path=os.environ.get("PATH", ""),
+        os.path.expanduser("~"), own=own, path=":".join([os.environ.get("PATH", ""), *roots]),
         read=settings.sandbox.read, write=settings.sandbox.write,
     )  # fmt: skip
     return sandbox.detect(exposure, best=settings.sandbox.at_most)

@@ -21,6 +21,10 @@ TOOLS = (
     ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".tool-versions",
 )  # fmt: skip
 """Beneath the home, read-only: compilers, interpreters and what git must know. More by `[sandbox] read` and `write`."""
+TOOL_ROOTS = (
+    "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "NVM_DIR", "VOLTA_HOME", "RUSTUP_HOME", "GOROOT", "JAVA_HOME", "GEM_HOME",
+)  # fmt: skip
+"""Variables by which a person says where a tool chain is, wherever that lies. CARGO_HOME is none: it holds credentials."""
 ACCOUNTS = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gh", ".config/gcloud", ".config/op", ".password-store",
     ".netrc", ".git-credentials", ".config/git/credentials", ".pypirc", ".npmrc", ".pgpass", ".my.cnf", ".vault-token",

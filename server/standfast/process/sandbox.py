@@ -20,7 +20,7 @@ import standfast
 from standfast.process import bubblewrap, seccomp
 from standfast.process.bubblewrap import Bounds
 from standfast.process.confine import Confinement
-from standfast.process.exposure import Exposure, beneath, expose
+from standfast.process.exposure import TOOL_ROOTS, Exposure, beneath, expose
 
 Level = Literal["none", "partial", "full"]
 LEVELS: tuple[Level, ...] = ("none", "partial", "full")
@@ -171,6 +171,7 @@ def _run(words: list[str], failed: str, pass_fds: tuple[int, ...] = ()) -> str:
 
 __all__ = [
     "LEVELS",
+    "TOOL_ROOTS",
     "UNCONFINED",
     "Bounds",
     "Confined",
