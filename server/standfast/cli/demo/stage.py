@@ -97,7 +97,7 @@ async def build(folder: Path) -> Stage:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     stage.home.mkdir(mode=0o700)
-    (stage.home / "config.toml").write_text('[model]\nprovider = "scripted"\n\n[daemon]\nidle_exit_s = 60\n\n[sandbox]\nlevel = "none"\n')
+    (stage.home / "config.toml").write_text('[model]\nprovider = "scripted"\n\n[daemon]\nidle_exit_s = 60\n')
     await git(stage, "init", "-q", "-b", "main")
     await git(stage, "add", ".")
     await git(stage, "commit", "-q", "-m", "A shop with two bugs")
