@@ -48,7 +48,7 @@ def test_start_returns_when_the_socket_answers_and_stop_when_it_is_gone(home: Pa
     first = standfast(home, "daemon", "start", "--json")
     assert first.returncode == 0
     status = told(standfast(home, "daemon", "status", "--json"))
-    assert status == {
+    expected = {
         "running": True,
         "pid": told(first)["pid"],
         "socket": str(places(home).socket),
@@ -58,8 +58,9 @@ def test_start_returns_when_the_socket_answers_and_stop_when_it_is_gone(home: Pa
         "baseUrl": "http://127.0.0.1:9",
         "clients": 0,
         "runs": 0,
-        "degraded": status["degraded"],
+        "degraded": [],
     }
+    assert {name: status[name] for name in expected} == expected
     assert told(standfast(home, "daemon", "start", "--json"))["pid"] == status["pid"]
     assert standfast(home, "daemon", "stop").returncode == 0
     assert standfast(home, "daemon", "status").returncode == 3

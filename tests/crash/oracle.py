@@ -46,14 +46,14 @@ async def until_death(
                 pass
             finally:
                 seen.events = editor.events()
-        seen.died = daemon.process.poll() is not None or await _dies(daemon)
+        seen.died = daemon.process.poll() is not None or await dies(daemon)
     finally:
         if daemon.process.poll() is None:
             daemon.kill()
     return seen
 
 
-async def _dies(daemon: RunningDaemon) -> bool:
+async def dies(daemon: RunningDaemon) -> bool:
     """The connection may be gone a moment before the process is."""
     try:
         async with asyncio.timeout(0.5):

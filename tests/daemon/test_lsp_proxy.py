@@ -86,7 +86,7 @@ def test_it_ends_when_the_editor_is_killed_although_the_pipe_stays_open(shared_d
     hear(process)
     stand_in.kill()
     stand_in.wait()
-    assert process.wait(5) == 1
+    assert process.wait(30) == 1
     assert shared_daemon.process.poll() is None
     process.communicate()
 

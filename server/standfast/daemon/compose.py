@@ -109,7 +109,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     store, opened = await _open_store(places, clock, troubles)
     journal, buffers, lag = Journal(store), OpenBuffers(), LoopLag()
     confined = await asyncio.to_thread(_find_sandbox, places, settings)
-    if confined.level != "full":
+    if any(sandbox.below(confined.level, wanted) for wanted in (settings.sandbox.level, settings.sandbox.at_most)):
         troubles.append(_weak_sandbox(confined, settings.sandbox.level))
     commands = Commands(
         grace_ms=round(settings.daemon.grace_s * 1000), umask=_persons_umask(), clock=clock,
@@ -188,7 +188,7 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
 
 
 def _weak_sandbox(found: sandbox.Sandbox, minimum: str) -> Trouble:
-    """What a person must know where commands are not confined fully (I13)."""
+    """What a person must know where commands are confined less than they want (I13)."""
     what = "Commands run without a sandbox" if found.level == "none" else "Commands run in a partial sandbox"
     asked = "; every command is asked" if sandbox.below(found.level, minimum) else ""
     return (
