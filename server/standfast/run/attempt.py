@@ -68,6 +68,8 @@ class _Chunks:
         self._parts: list[str] = []
         self._offset = 0
         self._writing: asyncio.Task[None] | None = None
+        self._one = asyncio.Lock()
+        """One emit at a time: the last flush waits for the one under way, and tries again what that one could not store."""
 
     def add(self, text: str) -> None:
         self._parts.append(text)
@@ -87,6 +89,10 @@ class _Chunks:
             await asyncio.shield(self._emit())
 
     async def _emit(self) -> None:
+        async with self._one:
+            await self._store()
+
+    async def _store(self) -> None:
         if not self._parts:
             return
         text = "".join(self._parts)
