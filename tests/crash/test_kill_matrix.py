@@ -12,16 +12,18 @@ from fake_api import FakeApi, Request, reply, tool
 from fake_api.replies import Answer
 from standfast.cli.client import ConnectionLost, RequestFailed
 from support import RunningDaemon, configure, open_editor, start_daemon
+from support.tiers import tier
 
 OLD, NEW = "x = 1\n", "x = 2\n"
 
 # The points that one run with one edit passes, found by running it: before and after each append, and the places around the effect.
 APPENDS = 8
-EDIT_POINTS = [
-    *(f"{name}@{n}" for name in ("before_append", "after_append") for n in range(1, APPENDS + 1)),
-    *(f"after_publish@{n}" for n in (2, 5, 7)),
-    "before_effect@1", "before_exchange@1", "after_exchange@1", "after_effect@1", "before_result@1",
-]  # fmt: skip
+AROUND = ["before_effect@1", "before_exchange@1", "after_exchange@1", "after_effect@1", "before_result@1"]
+EVERY_APPEND = [
+    f"{name}@{n}" for name in ("before_append", "after_append", "after_publish") for n in range(1, APPENDS + 1)
+]
+SOME = [f"before_append@{n}" for n in range(1, APPENDS + 1)] + ["after_append@2", "after_append@6", "after_publish@5"]
+EDIT_POINTS = tier([*SOME, *AROUND], [*EVERY_APPEND, *AROUND])
 COMMAND_POINTS = ["before_effect@1", "in_spawn_before@1", "in_spawn_after@1", "after_effect@1", "before_result@1"]
 
 

@@ -10,6 +10,7 @@ from crash import oracle
 from fake_api import FakeApi, Request, reply, tool
 from fake_api.replies import Answer
 from support import Editor, configure, open_editor, start_daemon
+from support.tiers import tier
 
 PATCH = """*** Begin Patch
 *** Update File: a.txt
@@ -37,6 +38,10 @@ POINTS = [
     "after_exchange@2",
     "after_effect@1",
 ]
+WHOLE = ("before_exchange@1", "after_effect@1")
+"""Where nothing is half done, so that there is no way to choose."""
+ALL_WAYS = [(point, way) for point in POINTS for way in ("complete", "undo") if way == "undo" or point not in WHOLE]
+WAYS = tier(ALL_WAYS[::2], ALL_WAYS)
 
 
 def patches(request: Request) -> Answer:
@@ -67,8 +72,7 @@ async def _actions(editor: Editor, uri: str) -> dict[str, oracle.Json]:
 
 
 @pytest.mark.scenario("c05")
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("way", ["complete", "undo"])
+@pytest.mark.parametrize(("point", "way"), WAYS)
 async def test_a_patch_killed_half_way_is_completed_or_undone_to_the_byte(
     home: Path, workspace: Path, point: str, way: str
 ) -> None:

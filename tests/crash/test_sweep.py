@@ -10,10 +10,9 @@ from crash.sweep import ONE_TOOL, STRACE, THREE_FILES, Case, kill_at
 
 RENAMES, UNLINKS = "renameat2,rename,renameat", "unlink,unlinkat"
 POINTS = [
-    *((ONE_TOOL, "fdatasync", nth) for nth in (1, 3, 4, 6)),
-    *((ONE_TOOL, "pwrite64", nth) for nth in (5, 30)),
+    (ONE_TOOL, "fdatasync", 3), (ONE_TOOL, "fdatasync", 4), (ONE_TOOL, "pwrite64", 30),
     (ONE_TOOL, RENAMES, 1), (ONE_TOOL, "fsync", 2), (ONE_TOOL, UNLINKS, 1),
-    (THREE_FILES, RENAMES, 2), (THREE_FILES, RENAMES, 4), (THREE_FILES, "fsync", 3), (THREE_FILES, UNLINKS, 3),
+    (THREE_FILES, RENAMES, 2), (THREE_FILES, "fsync", 3), (THREE_FILES, UNLINKS, 3),
 ]  # fmt: skip
 
 
