@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from crash import oracle
+from fake_api import FakeApi, reply, tool
 from standfast.cli.client import Json, RequestFailed
 from support import Editor, RunningDaemon, configure, environment, open_socket, start_daemon
 from support.daemon import places
@@ -145,6 +146,25 @@ async def test_whatever_append_fails_the_run_says_so_nothing_runs_unrecorded_and
     assert cli(home, "doctor")[1]["ok"] is True
     if code == "EIO":  # the ballast makes good for some where the disk is full
         assert told_unsaved, "the fault was never met: this point tests nothing"
+
+
+@pytest.mark.requirement("R3.2")
+async def test_a_run_end_that_the_disk_refuses_is_stored_as_soon_as_it_can_be(
+    home: Path, workspace: Path, fake_api: FakeApi
+) -> None:
+    """The model says one piece of text only, so that the run's end is exactly the tenth append."""
+    fake_api.push(reply(tools=[tool("list_files")]), reply("Done."))
+    configure(home, model={"base_url": fake_api.url})
+    env = {"ANTHROPIC_API_KEY": fake_api.key, "FAILPOINTS": "before_append=error@10:EIO"}
+    async with served(home, workspace, env) as (_, editor):
+        session_id = await editor.create(workspace)
+        run_id = await editor.start(session_id, "look")
+        told = await editor.wait_for(lambda: degraded(editor).get("not-saving"), "the person to be told")
+        assert "This step was not stored" in told or "this step was not stored" in told
+        assert oracle.of_type(editor.events(session_id), "run_finished") == []
+        assert len(oracle.of_type(editor.events(session_id), "assistant_message")) == 2, "another append was refused"
+        assert (await editor.run_end(run_id))["status"] == "succeeded"
+        await editor.wait_for(lambda: "not-saving" not in degraded(editor), "it to be saving again")
 
 
 @pytest.mark.scenario("a11")
