@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # started in the background: else no child of a test could be interrupted
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from fake_api import FakeApi
 from support import Editor, RunningDaemon, configure, end_daemon, environment, open_editor, start_daemon

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -24,8 +23,8 @@ INTERRUPTED = 130
 PIPED_WIDTH = 500
 """Columns where there is no terminal: a line of a table stays a line."""
 
-if isinstance(sys.stdout, io.TextIOWrapper):
-    sys.stdout.reconfigure(line_buffering=True)  # whoever reads a pipe sees each line when it happens
+if hasattr(sys.stdout, "reconfigure"):
+    cast("Any", sys.stdout).reconfigure(line_buffering=True)  # whoever reads a pipe sees each line when it happens
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -69,10 +69,10 @@ class Pump:
                 self.watcher.feed(piece)
                 if self.watcher.saw_exit:
                     self._editor_gone.set()  # before the daemon can answer by closing
+                self._watch_editor()  # before the answer: by then an editor may have come and gone
                 self.daemon.sendall(piece)
                 if self.watcher.saw_exit:
                     break
-                self._watch_editor()
             self._editor_gone.set()
             self.daemon.shutdown(socket.SHUT_WR)
         except OSError:
@@ -92,19 +92,22 @@ class Pump:
     def _watch_editor(self) -> None:
         """Once the editor has said its process id: end when that process ends, even if somebody else holds the pipe (d13)."""
         pid, self.watcher.editor_pid = self.watcher.editor_pid, None
-        if pid is not None:
-            threading.Thread(target=self._wait_for_end, args=(pid,), daemon=True).start()
-
-    def _wait_for_end(self, pid: int) -> None:
+        if pid is None:
+            return
         try:
             process = os.pidfd_open(pid)
         except ProcessLookupError:
             return  # a process id of another machine or container says nothing here
         except (AttributeError, OSError):
+            process = None
+        threading.Thread(target=self._wait_for_end, args=(pid, process), daemon=True).start()
+
+    def _wait_for_end(self, pid: int, process: int | None) -> None:
+        if process is not None:
+            select.select([process], [], [])
+        else:
             while _alive(pid):
                 time.sleep(ALIVE_CHECK_S)
-        else:
-            select.select([process], [], [])
         self._ended.set()
 
 
