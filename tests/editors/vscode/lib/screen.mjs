@@ -33,7 +33,7 @@ export class Screen {
 
   /** The quick fixes of the line with the first squiggle. */
   async quickFixes() {
-    await this.page.locator(".squiggly-warning, .squiggly-error, .squiggly-info").first().click({ force: true });
+    await this.page.locator(".squiggly-warning:visible, .squiggly-error:visible, .squiggly-info:visible").first().click({ force: true });
     await this.page.keyboard.press("Control+.");
     await this.page.locator(".action-widget .monaco-list-row").first().waitFor();
   }
