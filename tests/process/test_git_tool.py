@@ -390,4 +390,4 @@ async def test_a_shell_command_whose_git_was_killed_offers_its_lock_too(tmp_path
     tool = RunCommand(Commands())
     assert "`removeLock` removes it" in (await tool.verify(crash.call, crash.context)).evidence
     assert (await tool.settle("removeLock", crash.call, crash.context)).verdict == "finished"
-    assert not processes_with(crash.mark)
+    await until(lambda: not processes_with(crash.mark), "no process left")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +13,19 @@ from standfast.editor.attention_view import visible
 from standfast.editor.clients import Client, PeerError, PeerGone
 from standfast.session.sessions import Sessions
 
+OVER_KEPT = 256
+"""Ended runs that are remembered, far more than can end during one look at a session."""
+
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
 
 @dataclass(eq=False, slots=True)
 class _Shown:
-    """One client that shows a run. `begun`: it accepted the token."""
+    """One client that shows a run. `begun`: it accepted the token. `ended`: how the run ended before it did."""
 
     client: Client
     begun: bool = False
+    ended: str | None = None
 
 
 class RunProgress:
@@ -31,9 +36,13 @@ class RunProgress:
         self._spawn = spawn
         self._shown: dict[str, list[_Shown]] = {}
         """By run."""
+        self._over: deque[str] = deque(maxlen=OVER_KEPT)
+        """Runs that have ended: a look at the session that was taken before must not show one as running for ever."""
 
     def begin(self, run_id: str, title: str, clients: list[Client]) -> None:
         """Show a run to these clients; one that shows it already keeps it."""
+        if run_id in self._over:
+            return
         shown = self._shown.setdefault(run_id, [])
         for client in clients:
             if client.can("window.work_done_progress") and all(one.client is not client for one in shown):
@@ -46,8 +55,10 @@ class RunProgress:
 
     def end(self, run_id: str, message: str) -> None:
         """The run is over."""
+        self._over.append(run_id)
         self._notify(run_id, types.WorkDoneProgressEnd(message=visible(message)))
-        self._shown.pop(run_id, None)
+        for one in self._shown.pop(run_id, []):
+            one.ended = message
 
     async def cancel(self, token: Any) -> None:
         """`window/workDoneProgress/cancel`. A token that names no run of ours is nothing."""
@@ -65,9 +76,12 @@ class RunProgress:
             await one.client.request(types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.WorkDoneProgressCreateParams(token))
         except (PeerError, PeerGone):
             return
-        if one in self._shown.get(run_id, []):
-            one.begun = True
-            _send(one.client, run_id, types.WorkDoneProgressBegin(title=visible(title), cancellable=True))
+        if one.client.gone:
+            return
+        one.begun = True
+        _send(one.client, run_id, types.WorkDoneProgressBegin(title=visible(title), cancellable=True))
+        if one.ended is not None:
+            _send(one.client, run_id, types.WorkDoneProgressEnd(message=visible(one.ended)))
 
     def _notify(self, run_id: str, value: Any) -> None:
         for one in self._shown.get(run_id, []):
