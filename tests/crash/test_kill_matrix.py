@@ -12,7 +12,6 @@ from fake_api import FakeApi, Request, reply, tool
 from fake_api.replies import Answer
 from standfast.cli.client import ConnectionLost, RequestFailed
 from support import RunningDaemon, configure, open_editor, start_daemon
-from support.tiers import tier
 
 OLD, NEW = "x = 1\n", "x = 2\n"
 
@@ -22,8 +21,7 @@ AROUND = ["before_effect@1", "before_exchange@1", "after_exchange@1", "after_eff
 EVERY_APPEND = [
     f"{name}@{n}" for name in ("before_append", "after_append", "after_publish") for n in range(1, APPENDS + 1)
 ]
-SOME = [f"before_append@{n}" for n in range(1, APPENDS + 1)] + ["after_append@2", "after_append@6", "after_publish@5"]
-EDIT_POINTS = tier([*SOME, *AROUND], [*EVERY_APPEND, *AROUND])
+EDIT_POINTS = [*EVERY_APPEND, *AROUND]
 COMMAND_POINTS = ["before_effect@1", "in_spawn_before@1", "in_spawn_after@1", "after_effect@1", "before_result@1"]
 
 
