@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import time
 
 import pytest
@@ -38,4 +39,4 @@ def test_whatever_happens_in_whatever_order_the_invariants_hold() -> None:
         soak(number)
         if time.monotonic() >= end:
             break
-        print(f"{(number + 1) * EXAMPLES} examples, {(end - time.monotonic()) / 60:.0f} min left", flush=True)
+        sys.stdout.write(f"{(number + 1) * EXAMPLES} examples, {(end - time.monotonic()) / 60:.0f} min left\n")
