@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import AsyncGenerator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,13 +200,34 @@ def files_in(folder: Path) -> Files:
     }
 
 
-async def sweep(place: Path, case: Case, chosen: Mapping[str, range]) -> dict[str, list[Point]]:
-    """Every chosen call at each of its numbers, until one is not reached. By call: the points that were."""
-    reached: dict[str, list[Point]] = {}
-    for calls, numbers in chosen.items():
-        for nth in numbers:
-            point = await kill_at(place / f"{calls.partition(',')[0]}{nth}", case, calls, nth)
-            if not point.died:
-                break
-            reached.setdefault(calls, []).append(point)
-    return reached
+async def counted(place: Path, case: Case) -> dict[str, int]:
+    """By each of `CALLS`: how often a run that nothing disturbs makes it, in the thread that makes it most often.
+
+    A point's number is counted so: per thread and name.
+    """
+    home, folder = _prepare(place, case)
+    daemon = start_daemon(home, under=UNPRIVILEGED)
+    try:
+        async with _editor(home, folder) as editor:
+            session_id = await editor.create(folder, mode="auto")
+            async with _traced(daemon, place, f"{','.join(CALLS)}:delay_exit=0"):
+                await editor.run_end(await editor.start(session_id, case.text))
+    finally:
+        daemon.end()
+    assert files_in(folder) == case.after
+    made = Counter(re.findall(r"^(\d+) +(\w+)\(", (place / "strace.out").read_text(), re.MULTILINE))
+    return {
+        calls: max((count for (_, name), count in made.items() if name in calls.split(",")), default=0)
+        for calls in CALLS
+    }
+
+
+async def sweep(place: Path, case: Case, calls: str, numbers: range) -> list[Point]:
+    """A call at each of these numbers, until one is not reached: the points that were."""
+    met: list[Point] = []
+    for nth in numbers:
+        point = await kill_at(place / f"{nth}", case, calls, nth)
+        if not point.died:
+            break
+        met.append(point)
+    return met

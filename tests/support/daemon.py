@@ -22,7 +22,10 @@ from standfast.places import Places, find_places
 START_S = 30.0
 END_S = 15.0
 DAEMON = (sys.executable, "-P", "-m", "standfast", "daemon", "run")
-DROPPED = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "FAILPOINTS")
+DROPPED = (
+    "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "FAILPOINTS",
+    "PYTHONDONTWRITEBYTECODE",  # a person's daemon does not compile itself at each start, which costs three seconds
+)  # fmt: skip
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
