@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
+
+from pydantic import BaseModel
 
 from standfast.run.notes import Notes, prompt
 from standfast.tools.base import Tool
@@ -44,12 +47,15 @@ def system(notes: Notes) -> str:
 
 def tool_definitions(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """The Messages API's tool list, in the registry's order: `{name, description, input_schema}`."""
-    return [{"name": tool.name, "description": tool.description, "input_schema": _input_schema(tool)} for tool in tools]
+    return [
+        {"name": tool.name, "description": tool.description, "input_schema": _input_schema(tool.Args)} for tool in tools
+    ]
 
 
-def _input_schema(tool: Tool) -> dict[str, Any]:
-    """A tool's arguments as JSON Schema, without pydantic's titles, which tell a model nothing."""
-    schema = tool.Args.model_json_schema()
+@functools.cache  # making them was a third of what a short turn cost
+def _input_schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    """A tool's arguments as JSON Schema, without pydantic's titles, which tell a model nothing. Not to be changed."""
+    schema = arguments.model_json_schema()
     schema.pop("title", None)
     for field in schema.get("properties", {}).values():
         field.pop("title", None)
