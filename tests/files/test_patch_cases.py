@@ -66,7 +66,7 @@ def test_a_public_case_ends_exactly_as_it_says(
         assert result["conflict"]["line"] == case["diverging_line"]
 
 
-@pytest.mark.parametrize("path", CASES[::12], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CASES[::24], ids=lambda path: path.stem)
 def test_the_command_as_a_process_says_the_same(path: Path, tmp_path: Path) -> None:
     case = load(path)
     lay_out(tmp_path / "found" / "w", case["files"])

@@ -18,12 +18,12 @@ from typing import Any
 from standfast.clock import RandomIds
 from standfast.errors import StandfastError
 from standfast.files import protected
-from standfast.files.entry import FileChange
+from standfast.files.entry import Entry, FileChange
 from standfast.files.intents import intent_of, names_of
 from standfast.files.patch_parse import parse_patch
 from standfast.files.patch_plan import plan_patch
 from standfast.files.paths import Root
-from standfast.files.refusal import Refusal
+from standfast.files.refusal import Refusal, refuse
 from standfast.files.transaction import step_of
 from standfast.files.turn import put_in_place
 
@@ -47,12 +47,9 @@ def _apply(workspace: Path, patch: str) -> tuple[FileChange, ...] | Refusal:
     if isinstance(sections, Refusal):
         return sections
     with Root(workspace) as root:
-        changes = plan_patch(sections, root.look)
+        changes = plan_patch(sections, lambda asked, follow=True: _look(root, asked, follow=follow))
         if isinstance(changes, Refusal):
             return changes
-        forbidden = _settings(changes)
-        if forbidden is not None:
-            return forbidden
         made = {change.path: root.missing_directories(change.path) for change in changes}
     call = RandomIds().new("call")
     after = {change.path: change.after for change in changes}
@@ -65,14 +62,13 @@ def _apply(workspace: Path, patch: str) -> tuple[FileChange, ...] | Refusal:
     return changes if refusal is None else refusal
 
 
-def _settings(changes: Sequence[FileChange]) -> Refusal | None:
-    """Editor settings need a person's permission."""
-    for change in changes:
-        for asked, path in ((change.before.asked, change.from_path), (change.path, change.path)):
-            if path is not None and (protected.is_editor_settings(path)):
-                said = f"{asked} can change what the editor runs, and here nobody can be asked. Nothing was changed."
-                return Refusal("protected_path", said, asked)
-    return None
+def _look(root: Root, asked: str, *, follow: bool) -> Entry:
+    """What stands at a path. Raises Refused: `protected_path` for editor settings, which need a person's permission."""
+    entry = root.look(asked, follow=follow)
+    if protected.is_editor_settings(entry.path):
+        said = f"{asked} can change what the editor runs, and here nobody can be asked. Nothing was changed."
+        raise refuse("protected_path", said, asked)
+    return entry
 
 
 def _file(change: FileChange) -> dict[str, Any]:

@@ -30,11 +30,12 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """Replace `removed` lines from `start` by `added`."""
+    """Replace `removed` lines from `start` by `added`, as the hunk of this number wants it."""
 
     start: int
     removed: int
     added: list[str]
+    hunk: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def apply_hunks(
     and 7; `hunks` of the refusal hold the state of each.
     """
     lines = split_lines(text.text)
-    index = LineIndex(lines.bodies)
+    index = LineIndex(lines.bodies, {line for hunk in hunks for line in _named(hunk)})
+    if any(hunk.end_quoted is not None and index.find([*hunk.old, hunk.end_quoted]) for hunk in hunks):
+        return Refusal("malformed", "The patch has no end: its last line is one of the file. Nothing was changed.")
     sought = [_seek(index, hunk, (chosen or {}).get(number)) for number, hunk in enumerate(hunks)]
     found = [number for number, one in enumerate(sought) if one.places]
     order = settle_order([sought[n].places for n in found], [_span(sought[n].hunk) for n in found])
@@ -69,17 +72,26 @@ def apply_hunks(
     if failed is not None:
         return Refusal(failed.reason or "", _told(failed), hunk_index=failed.index, hunks=tuple(states))
     edits = sorted(
-        (edit for n, place in places.items() if place is not None for edit in _edits(sought[n].hunk, place)),
+        (edit for n, place in places.items() if place is not None for edit in _edits(sought[n].hunk, place, n)),
         key=lambda edit: edit.start,
     )
-    problem = _overlap(edits) or _encoding(text, edits, lines)
+    problem = _overlap(edits, states) or _encoding(text, edits, lines)
     if problem is not None:
         return problem
     done = (HunkState(index=state.index, state="applied", line=state.line) for state in states)
-    return Applied(text.with_text(_assemble(lines, edits).join()), tuple(done))
+    joined = _assemble(lines, edits).join()
+    if text.bom and not text.text.startswith("\ufeff"):
+        joined = joined.removeprefix("\ufeff")  # a patch that quotes the mark does not double it
+    return Applied(text.with_text(joined), tuple(done))
 
 
 # -- finding ----------------------------------------------------------------------------------------------------------
+
+
+def _named(hunk: Hunk) -> list[str]:
+    """All lines that are looked for on behalf of a hunk."""
+    quoted = [] if hunk.end_quoted is None else [hunk.end_quoted]
+    return [*hunk.anchors, *(text for _, text in hunk.lines), *quoted]
 
 
 def _seek(index: LineIndex, hunk: Hunk, chosen_line: int | None) -> _Sought:
@@ -137,7 +149,7 @@ def _missing(index: LineIndex, hunk: Hunk, elsewhere: Sequence[int]) -> _Sought:
 
 def _span(hunk: Hunk) -> tuple[int, int]:
     """From and to, relative to the hunk's place, of what it changes; its outer context may be shared with a neighbour."""
-    edits = _edits(hunk, 0)
+    edits = _edits(hunk, 0, 0)
     return (edits[0].start, edits[-1].start + edits[-1].removed) if edits else (0, 0)
 
 
@@ -171,7 +183,7 @@ def _told(state: HunkState) -> str:
 # -- changing ---------------------------------------------------------------------------------------------------------
 
 
-def _edits(hunk: Hunk, place: int) -> list[_Edit]:
+def _edits(hunk: Hunk, place: int, number: int) -> list[_Edit]:
     """The hunk's blocks of change, with the context between them left out."""
     edits: list[_Edit] = []
     at = place
@@ -182,23 +194,26 @@ def _edits(hunk: Hunk, place: int) -> list[_Edit]:
             open_block = False
             continue
         if not open_block:
-            edits.append(_Edit(at, 0, []))
+            edits.append(_Edit(at, 0, [], number))
             open_block = True
         block = edits[-1]
         if op == "+":
             block.added.append(text)
         else:
-            edits[-1] = _Edit(block.start, block.removed + 1, block.added)
+            edits[-1] = _Edit(block.start, block.removed + 1, block.added, number)
             at += 1
     return edits
 
 
-def _overlap(edits: Sequence[_Edit]) -> Refusal | None:
+def _overlap(edits: Sequence[_Edit], states: Sequence[HunkState]) -> Refusal | None:
+    """The later of two hunks finds its old text gone: the earlier one changes it."""
     for before, after in pairwise(edits):
         if after.start < before.start + before.removed:
-            return Refusal(
-                "context_not_found", f"Two hunks change the same line ({after.start + 1}). Nothing was changed."
-            )
+            late, line = max(before.hunk, after.hunk), after.start + 1
+            said = f"Hunk {late + 1} changes a line ({line}) that hunk {min(before.hunk, after.hunk) + 1} changes, too."
+            clash = HunkState(index=late, state="conflict", reason="context_not_found", line=line)
+            hunks = tuple(clash if state.index == late else state for state in states)
+            return Refusal("context_not_found", f"{said} Nothing was changed.", hunk_index=late, hunks=hunks)
     return None
 
 

@@ -1,13 +1,14 @@
 """Where a hunk belongs in a file: by an index of lines, in tiers, only where one place is left (POLICY 3, 4, 5). Pure.
 
-200 hunks on 50,000 lines cost one dictionary, not 200 scans: each hunk asks for the positions of its rarest line.
+200 hunks on 50,000 lines cost one scan, not 200: it notes where the lines of all hunks stand, and each hunk looks at the
+places of its rarest line.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 from standfast.files.patch_parse import Hunk
@@ -55,62 +56,57 @@ def _unindented(line: str) -> str:
 
 
 class _Tier:
-    """The file's lines under one way of looking, with where each stands first and last (dictionaries made in C)."""
+    """The file's lines under one way of looking, and all places of those lines that will be asked about."""
 
-    def __init__(self, keys: Sequence[str], key: Callable[[str], str]) -> None:
-        self.keys = list(keys)
+    def __init__(self, keys: list[str], key: Callable[[str], str], asked: Collection[str]) -> None:
+        self.keys = keys
         self.key = key
-        places = range(len(self.keys))
-        self.last = dict(zip(self.keys, places, strict=True))
-        self.first = dict(zip(reversed(self.keys), reversed(places), strict=True))
-
-    @cached_property
-    def positions(self) -> dict[str, list[int]]:
-        """All positions of each line; made only where a hunk has no line that stands once."""
-        positions: dict[str, list[int]] = {}
-        for position, line in enumerate(self.keys):
-            positions.setdefault(line, []).append(position)
-        return positions
+        self.positions: dict[str, list[int]] = {key(line): [] for line in asked}
+        for place in [place for place, line in enumerate(keys) if line in self.positions]:
+            self.positions[keys[place]].append(place)
 
     def find(self, wanted: Sequence[str]) -> list[int]:
         """All first positions where `wanted` stands, ascending."""
-        keys = [self.key(line) for line in wanted]
-        if not keys or any(key not in self.last for key in keys):
+        if not wanted:
             return []
-        single = next((offset for offset, key in enumerate(keys) if self.first[key] == self.last[key]), None)
-        if single is not None:
-            starts = [self.first[keys[single]] - single]
-        else:
-            rarest = min(range(len(keys)), key=lambda offset: len(self.positions[keys[offset]]))
-            starts = [position - rarest for position in self.positions[keys[rarest]]]
+        keys = [self.key(line) for line in wanted]
+        rarest = min(range(len(keys)), key=lambda offset: len(self.positions[keys[offset]]))
+        starts = [position - rarest for position in self.positions[keys[rarest]]]
         return [start for start in starts if start >= 0 and self.keys[start : start + len(keys)] == keys]
 
 
 class LineIndex:
-    """A file's lines, ready to be asked where others stand. Tiers are built when first needed."""
+    """A file's lines, ready to be asked where others stand: those of `asked`, and no others (KeyError).
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    A tier is built when the one before has found nothing.
+    """
+
+    def __init__(self, lines: list[str], asked: Collection[str]) -> None:
         self.lines = lines
+        self.asked = asked
 
     def __len__(self) -> int:
         return len(self.lines)
 
     @cached_property
     def exact(self) -> _Tier:
-        return _Tier(self.lines, _exact)
+        return _Tier(self.lines, _exact, self.asked)
 
     @cached_property
     def trailing(self) -> _Tier:
-        return _Tier([line.rstrip() for line in self.lines], _trailing)
+        return _Tier([line.rstrip() for line in self.lines], _trailing, self.asked)
 
     @cached_property
     def folded(self) -> _Tier:
         keys = self.trailing.keys
-        return _Tier(keys if all(map(str.isascii, keys)) else [_folded(line) for line in keys], _folded)
+        plain = all(map(str.isascii, keys))
+        if plain and all(map(str.isascii, self.asked)):
+            return self.trailing
+        return _Tier(keys if plain else [_folded(line) for line in keys], _folded, self.asked)
 
     @cached_property
     def unindented(self) -> _Tier:
-        return _Tier([line.strip() for line in self.folded.keys], _unindented)
+        return _Tier([line.strip() for line in self.folded.keys], _unindented, self.asked)
 
     def find(self, wanted: Sequence[str]) -> list[int]:
         """Candidates of the first tier that hits; white space at a line's start always counts."""
@@ -128,7 +124,7 @@ class LineIndex:
         """The position of the first line that differs, in the place that resembles `wanted` most; None: nothing does."""
         votes: Counter[int] = Counter()
         for offset, line in enumerate(wanted):
-            positions = self.folded.positions.get(_folded(line), []) if line.strip() else []
+            positions = self.folded.positions[_folded(line)] if line.strip() else []
             if len(positions) <= ALIGNMENTS_MAX:
                 votes.update(position - offset for position in positions)
         if not votes:

@@ -33,12 +33,14 @@ class Hunk:
     """One place of a file. `lines` are (op, text), op one of space, `-`, `+`.
 
     `bare_tail`: how many of the last context lines were quite empty in the patch; they may be mere layout.
+    `end_quoted`: the end marker behind it was padded, so it could be a context line with this text, of a patch that was cut.
     """
 
     anchors: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
     end_of_file: bool = False
     bare_tail: int = 0
+    end_quoted: str | None = None
 
     @property
     def old(self) -> list[str]:
@@ -78,31 +80,36 @@ def parse_patch(patch: str) -> tuple[Section, ...] | Refusal:
         )
     lines = [line[:-1] if line.endswith("\r") else line for line in patch.split("\n")]
     try:
-        return tuple(_Reader(_envelope(lines)).sections())
+        return tuple(_Reader(*_envelope(lines)).sections())
     except Refused as refused:
         return refused.refusal
 
 
-def _envelope(lines: list[str]) -> list[str]:
-    """The lines between the markers. A patch without its end was cut, and a cut patch is not applied (case 091)."""
+def _envelope(lines: list[str]) -> tuple[list[str], str | None]:
+    """The lines between the markers, and the end marker as a context line would hold it, if it was padded.
+
+    A patch without its end was cut, and a cut patch is not applied (case 091).
+    """
     filled = [index for index, line in enumerate(lines) if line.strip()]
     if not filled or lines[filled[0]].strip() != BEGIN:
         raise refuse("malformed", f"A patch begins with the line '{BEGIN}'. Nothing was changed.")
-    if lines[filled[-1]].rstrip() != END or filled[0] == filled[-1]:
+    end = lines[filled[-1]]
+    if end.strip() != END or filled[0] == filled[-1]:
         raise refuse(
             "malformed", f"The patch has no '{END}' at its end, so it was cut. Nothing was changed; send it whole."
         )
     inner = lines[filled[0] + 1 : filled[-1]]
     if not any(line.strip() for line in inner):
         raise refuse("empty_patch", "The patch changes nothing.")
-    return inner
+    return inner, end[1:].rstrip() if end[0] == " " else None
 
 
 class _Reader:
     """Reads the lines of an envelope from first to last."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], end_quoted: str | None = None) -> None:
         self.lines = lines
+        self.end_quoted = end_quoted
         self.at = 0
 
     def sections(self) -> list[Section]:
@@ -110,8 +117,13 @@ class _Reader:
         while self.at < len(self.lines):
             line = self.lines[self.at].strip()
             self.at += 1
-            if line:
-                found.append(self.section(line))
+            if not line:
+                continue
+            begin = self.at
+            found.append(self.section(line))
+            if any("\0" in inner for inner in self.lines[begin : self.at]):
+                said = "The patch holds NUL, which no text file can hold. Nothing was changed."
+                raise Refused(Refusal("malformed", said, found[-1].path))
         return found
 
     def section(self, line: str) -> Section:
@@ -131,10 +143,14 @@ class _Reader:
 
     def added(self, path: str) -> list[str]:
         content: list[str] = []
+        bare = 0
         while (line := self.peek()) is not None and not HEADER.fullmatch(line.strip()):
             if line.startswith("+"):
-                content.append(line[1:])
-            elif line.strip():
+                content += [*[""] * bare, line[1:]]
+                bare = 0
+            elif not line.strip():  # an empty line of the file if more follows, else layout
+                bare += 1
+            else:
                 raise Refused(
                     Refusal("malformed", f"In '*** Add File' each line begins with '+', found: {line[:80]}", path)
                 )
@@ -179,7 +195,8 @@ class _Reader:
             self.at += 1
         if not lines:
             raise Refused(Refusal("no_hunks", f"A hunk of {path} has no lines. Nothing was changed.", path))
-        return Hunk(anchors, tuple(lines), end_of_file, bare)
+        end_quoted = self.end_quoted if self.peek() is None else None
+        return Hunk(anchors, tuple(lines), end_of_file, bare, end_quoted)
 
     def anchors(self) -> tuple[str, ...]:
         found: list[str] = []

@@ -119,9 +119,28 @@ def plan_patch(
     return pending.changes()
 
 
+def _see(pending: Pending, asked: str) -> Entry:
+    """What a path leads to, but not through a name that this patch takes away. Raises Refused (`not_a_directory`)."""
+    if any(data is None for data in pending.will.values()):
+        parts = asked.split("/")
+        names = [pending.look("/".join(parts[:depth]) or asked, follow=False) for depth in range(1, len(parts) + 1)]
+        gone = [name for name in names if pending.will.get(name.path, b"") is None]
+        if gone and gone[0] is not names[-1]:
+            said = f"{gone[0].path} is taken away by this patch; what is to lie beneath it needs a patch of its own."
+            raise refuse("not_a_directory", said, asked)
+        if gone:
+            return pending.see(asked, follow=False)
+    return pending.see(asked)
+
+
+def _is_link(pending: Pending, asked: str) -> bool:
+    """Whether the name itself is a link; one that leads to nothing takes the name as well."""
+    return pending.look(asked, follow=False).kind == "link"
+
+
 def _add(pending: Pending, section: Section, _: Choice | None) -> None:
-    entry = pending.see(section.path)
-    if pending.is_taken(entry):
+    entry = _see(pending, section.path)
+    if pending.is_taken(entry) or _is_link(pending, section.path):
         raise refuse(
             "exists", f"{section.path} is there already; 'Add' overwrites nothing. Use '*** Update File'.", section.path
         )
@@ -142,7 +161,7 @@ def _delete(pending: Pending, section: Section, _: Choice | None) -> None:
 
 
 def _update(pending: Pending, section: Section, choice: Choice | None) -> None:
-    entry = pending.see(section.path)
+    entry = _see(pending, section.path)
     if not pending.is_taken(entry):
         raise refuse("not_found", f"{section.path} is not there. Use '*** Add File' for a new file.", section.path)
     data = pending.data(entry)
@@ -153,11 +172,11 @@ def _update(pending: Pending, section: Section, choice: Choice | None) -> None:
     if section.move_to is None:
         pending.put(entry, after)
         return
-    target = pending.see(section.move_to)
+    target = _see(pending, section.move_to)
     if target.path == entry.path:
         pending.put(entry, after)
         return
-    if pending.is_taken(target) and not _is_same_file(target, entry):
+    if (pending.is_taken(target) and not _is_same_file(target, entry)) or _is_link(pending, section.move_to):
         raise refuse(
             "destination_exists", f"{section.move_to} is there already; a move overwrites nothing.", section.path
         )

@@ -23,6 +23,8 @@ from standfast.files.entry import Entry
 from standfast.files.refusal import Refused, refuse
 
 LINKS_MAX = 40
+PATH_MAX, NAME_MAX = 4000, 255
+"""Bytes of a path and of a name; what is longer fails only when files are already being made."""
 READ_MAX = 256 * 1024 * 1024
 """Bytes of one file that are ever held in memory."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -48,6 +50,8 @@ def clean_path(asked: str) -> list[str]:
             parts.append(part)
     if asked.endswith("/") and parts:
         raise refuse("not_a_file", f"{asked} names a directory.", asked)
+    if len(asked.encode()) > PATH_MAX or any(len(part.encode()) > NAME_MAX for part in parts):
+        raise refuse("malformed", "The path is longer than a file system takes.", asked)
     return parts
 
 

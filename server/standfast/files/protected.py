@@ -140,8 +140,8 @@ def plain_path(path: str) -> str:
 
 
 def is_git(path: str) -> bool:
-    """Whether any part of a relative path is git's own directory (or its 8.3 name)."""
-    return any(re.fullmatch(r"\.git|git~\d", part) for part in plain_path(path).split("/"))
+    """Whether any part of a relative path is git's own directory (or its 8.3 name, or a stream of it)."""
+    return any(re.fullmatch(r"(\.git|git~\d)(:.*)?", part) for part in plain_path(path).split("/"))
 
 
 def is_editor_settings(path: str) -> bool:

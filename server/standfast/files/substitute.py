@@ -123,7 +123,8 @@ def _missing(plain: str, old: str, new: str) -> Refusal:
         line = line_at(plain, plain.index(new))
         state = HunkState(index=0, state="applied", reason="already_applied", line=line)
         return Refusal("already_applied", f"new_text is there already, at line {line}.", None, 0, (state,))
-    index, wanted = LineIndex(split_lines(plain).bodies), split_lines(old).bodies
+    wanted = split_lines(old).bodies
+    index = LineIndex(split_lines(plain).bodies, wanted)
     near = index.find_unindented(wanted)[:CANDIDATES_MAX]
     if near:
         lines = [place + 1 for place in near]
