@@ -9,6 +9,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from standfast.errors import StandfastError
 
@@ -24,6 +25,7 @@ class Places:
     """The store, the lock, the log, credentials, command records."""
     runtime: Path
     """The socket's usual directory."""
+    socket_name: str = "daemon.sock"
 
     @property
     def store(self) -> Path:
@@ -55,14 +57,17 @@ class Places:
 
     @property
     def socket(self) -> Path:
-        """The socket's path: always short enough, else in a directory of the user's own in the temporary directory."""
-        usual = self.runtime / "daemon.sock"
+        """The socket's path: one per store, and always short enough, else in a directory of the user's own in the temporary
+        directory."""
+        usual = self.runtime / self.socket_name
         if len(os.fsencode(usual)) <= SOCKET_PATH_MAX:
             return usual
-        from hashlib import sha256  # seldom needed; see private_temporary
+        return private_temporary() / _name_for(self.state)
 
-        name = sha256(os.fsencode(self.runtime)).hexdigest()[:16]
-        return private_temporary() / f"{name}.sock"
+
+def _name_for(state: Path) -> str:
+    """A socket's name in a directory that several stores share. No secret, so the checksum that is loaded fastest will do."""
+    return f"{crc32(os.fsencode(state)):08x}.sock"
 
 
 def private_temporary() -> Path:
@@ -87,6 +92,7 @@ def find_places(environ: dict[str, str] | None = None) -> Places:
         config / "standfast" / "config.toml",
         state / "standfast",
         runtime / "standfast" if runtime else private_temporary(),
+        _name_for(state),  # this directory serves every store of the user's
     )
 
 
