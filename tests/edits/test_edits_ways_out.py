@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -143,6 +144,58 @@ async def test_the_difference_shows_what_was_seen_what_is_there_now_and_what_was
     assert await scene.actions(line=5) != {}, "looking settles nothing"
 
 
+# -- the person deleted the file --------------------------------------------------------------------------------------
+
+AGAIN, LEAVE = "Write the file again, with the refused change", "Leave the file deleted"
+DELETED: dict[str, ToolUse] = {
+    "write_file": write("a.txt", OLD.replace("two", "TWO")),
+    "edit_file": edit("a.txt", "two\n", "TWO\n"),
+    "apply_patch": patch("*** Update File: a.txt\n@@\n-two\n+TWO\n*** Add File: new/b.txt\n+b\n"),
+}
+
+
+async def deleted_meanwhile(scene: Scene, name: str) -> None:
+    scene.path().write_text(OLD)
+    await scene.run([read("a.txt")], [scene.path().unlink, DELETED[name]])
+    assert list(scene.folder.iterdir()) == []
+    await scene.shown()
+
+
+@pytest.mark.requirement("R11.4")
+@pytest.mark.parametrize("name", DELETED)
+async def test_a_deleted_file_can_be_written_again_with_the_change(scene: Scene, name: str) -> None:
+    await deleted_meanwhile(scene, name)
+    actions = await scene.actions()
+    assert list(actions) == [AGAIN, RETRY, LEAVE, "Dismiss", "Show difference"]
+    assert not any(action.get("isPreferred") for action in actions.values()), "never done by an automatic fix"
+    (file,) = (await scene.choose(actions["Show difference"]))["files"]
+    assert (file["before"], file.get("after"), file["proposed"]) == (OLD, None, OLD.replace("two", "TWO"))
+    await scene.choose(actions[AGAIN])
+    assert scene.path().read_text() == OLD.replace("two", "TWO")
+    assert (scene.folder / "new/b.txt").exists() == (name == "apply_patch"), "a patch is carried out whole"
+    await scene.clear()
+
+
+@pytest.mark.parametrize("title", [LEAVE, "Dismiss"])
+@pytest.mark.parametrize("name", DELETED)
+async def test_a_deleted_file_can_be_left_deleted(scene: Scene, name: str, title: str) -> None:
+    await deleted_meanwhile(scene, name)
+    await scene.act(title)
+    await scene.clear()
+    assert list(scene.folder.iterdir()) == []
+
+
+async def test_a_file_that_came_back_is_not_written_over_by_an_old_choice(scene: Scene) -> None:
+    await deleted_meanwhile(scene, "write_file")
+    action = (await scene.actions())[AGAIN]
+    scene.path().write_text(OLD.replace("two", "two, mine"))
+    with pytest.raises(RequestFailed) as refused:
+        await scene.choose(action)
+    assert refused.value.reason == "ActionNotAvailable"
+    assert scene.path().read_text() == OLD.replace("two", "two, mine")
+    assert AGAIN not in await scene.actions(line=0)
+
+
 # -- the person goes on -----------------------------------------------------------------------------------------------
 
 
@@ -218,6 +271,27 @@ async def test_of_two_windows_one_settles_and_both_are_cleared(scene: Scene, sta
             await other.choose(action)
         assert refused.value.reason == "ActionNotAvailable"
     assert scene.path().read_text() == MINE.replace("two", "TWO")
+
+
+@pytest.mark.parametrize("titles", [(RETRY, RETRY), (RETRY, MERGE)], ids=["retry twice", "retry and merge"])
+async def test_of_two_windows_that_choose_at_once_one_decides(
+    scene: Scene, stage: Stage, titles: tuple[str, str]
+) -> None:
+    await changed_elsewhere(scene)
+    async with stage.scene(scene.folder) as other:
+        await other.shown()
+        mine, theirs = (await scene.actions(line=5))[titles[0]], (await other.actions(line=5))[titles[1]]
+        done = await asyncio.gather(scene.choose(mine), other.choose(theirs), return_exceptions=True)
+        refused = [one for one in done if isinstance(one, RequestFailed)]
+        assert [one.reason for one in refused] == ["ActionNotAvailable"], done
+        await scene.clear()
+        await other.clear()
+    resolved = scene.editor.events(type_="conflict_resolved")
+    assert len(resolved) == 1
+    started = [one for one in scene.editor.events(type_="run_started") if one["trigger"] == "retry"]
+    assert len(started) == (resolved[0]["action"] == "retry")
+    for one in started:
+        await scene.editor.run_end(one["runId"])
 
 
 async def test_each_hunk_that_does_not_fit_has_a_mark_of_its_own(scene: Scene) -> None:

@@ -47,6 +47,12 @@ _CONFLICT_TITLES: dict[str, str] = {
     "keep": "Keep the file as it is",
     "dismiss": "Dismiss",
 }
+_MISSING_TITLES: dict[str, str] = {
+    **_CONFLICT_TITLES,
+    "merge": "Write the file again, with the refused change",
+    "keep": "Leave the file deleted",
+}
+"""Where the person deleted the file meanwhile."""
 
 
 def wanted(only: Sequence[str] | None) -> bool:
@@ -73,7 +79,8 @@ def actions(matters: Sequence[Matter], line_end: LineEnd = unknown_text) -> list
             if mark not in seen:
                 seen.add(mark)
                 found.append(_action(matter, title, command, argument, line_end))
-                found[-1].is_preferred = argument.get("action") == "merge" or None
+                deleted = matter.conflict is not None and matter.conflict.missing
+                found[-1].is_preferred = (argument.get("action") == "merge" and not deleted) or None
     return found
 
 
@@ -115,13 +122,14 @@ def _what(call: CallRow) -> str:
 
 def _of_conflict(view: ConflictView) -> list[tuple[str, str, dict[str, Any]]]:
     found: list[tuple[str, str, dict[str, Any]]] = []
+    titles = _MISSING_TITLES if view.missing else _CONFLICT_TITLES
     for action, line in conflict_actions(view):
         argument: dict[str, Any] = {"conflictId": view.row.conflict_id, "action": action}
         if line is not None:
             argument["line"] = line
             if view.version is not None:
                 argument["version"] = view.version
-        found.append((_CONFLICT_TITLES[action].format(line=line), "standfast.conflict.resolve", argument))
+        found.append((titles[action].format(line=line), "standfast.conflict.resolve", argument))
     if view.row.state == "open":
         found.append(("Show difference", "standfast.diff.show", {"conflictId": view.row.conflict_id}))
     return found

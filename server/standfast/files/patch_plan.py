@@ -24,7 +24,8 @@ class Look(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a person chose where the patch alone did not fit: places of hunks, or a whole merged content."""
+    """What a person chose where the patch alone did not fit: places of hunks, or a whole content (of a file that was
+    deleted, too: it is written again)."""
 
     path: str
     places: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -162,6 +163,10 @@ def _delete(pending: Pending, section: Section, _: Choice | None) -> None:
 
 def _update(pending: Pending, section: Section, choice: Choice | None) -> None:
     entry = _see(pending, section.path)
+    if not pending.is_taken(entry) and _writes_again(section, choice):
+        pending.needs_parent(entry)
+        pending.put(entry, choice.merged if choice else None)
+        return
     if not pending.is_taken(entry):
         raise refuse("not_found", f"{section.path} is not there. Use '*** Add File' for a new file.", section.path)
     data = pending.data(entry)
@@ -188,6 +193,12 @@ def _update(pending: Pending, section: Section, choice: Choice | None) -> None:
     pending.put(entry, None)
     pending.put(target, after)
     pending.moves[target.path] = entry.path
+
+
+def _writes_again(section: Section, choice: Choice | None) -> bool:
+    """The person chose that a file which was deleted is written again; what was to be moved cannot be."""
+    chosen = choice is not None and choice.path == section.path and choice.merged is not None
+    return chosen and section.move_to is None
 
 
 def _is_same_file(one: Entry, other: Entry) -> bool:

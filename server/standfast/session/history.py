@@ -103,6 +103,7 @@ async def conflict_view(parts: Parts, row: ConflictRow) -> ConflictView:
         merged=_shown(now.merged),
         hunks=[hunk.model_dump(by_alias=True, exclude_none=True) for hunk in now.hunks],
         version=now.version,
+        missing=now.is_missing,
     )
 
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import structlog
 
 from standfast.errors import Busy, NotAvailable, NotFound, StandfastError
-from standfast.events.types import Fact, MessageQueued, RunFinished, TextContent, UserMessage
+from standfast.events.types import ConflictResolved, Fact, MessageQueued, RunFinished, TextContent, UserMessage
 from standfast.projections.rows import CallRow, MessageRow, RunRow, SessionRow
 from standfast.run.loop import Granted
 from standfast.run.runtime import Answer
-from standfast.session import compaction, goals, owing, permissions, queue, recovery
+from standfast.session import compaction, goals, owing, permissions, queue, recovery, settling
 from standfast.session.binding import require
 from standfast.session.live import Live, LiveSessions
 from standfast.session.parts import Parts
@@ -117,10 +117,17 @@ class Runs:
             await self._starting.begin(live, session, new_id, self._starting.started("resume", run_id), [])
             return StartedRun(new_id, "running")
 
-    async def retry(self, session: SessionRow, text: str, facts: Sequence[Tagged]) -> StartedRun:
-        """A run in which the model is told of something the person decided (`retry` of a conflict)."""
+    async def retry(self, session: SessionRow, conflict_id: str) -> StartedRun:
+        """A run in which the model is asked to make a refused write anew; that settles the conflict.
+
+        Pressed in two windows at once, the second finds it settled. Raises ConflictNotFound, ActionNotAvailable.
+        """
         live = self._live.of(session.session_id)
         async with live.turn:
+            row = await settling.open_conflict(self._parts, conflict_id)
+            settling.require_open(row)
+            text = f"Please read {row.path or row.uri} again and make the change that was refused ({row.reason}) anew."
+            facts: list[Tagged] = [(row.run_id, ConflictResolved(conflict_id=conflict_id, action="retry"))]
             run_id, message_id = self._parts.ids.new("run"), self._parts.ids.new("msg")
             content = [TextContent(text=text)]
             if live.run_id is not None:

@@ -12,7 +12,6 @@ from typing import Any
 
 from standfast.errors import NotAvailable, NotFound, WorkspaceError
 from standfast.events.types import (
-    ConflictResolved,
     GoalUpdated,
     SessionCreated,
     SessionRebound,
@@ -316,10 +315,7 @@ class Sessions:
         row = await settling.open_conflict(self._parts, conflict_id)
         session = await self._row(row.session_id)
         if action == "retry":
-            settling.require_open(row)
-            resolved = ConflictResolved(conflict_id=conflict_id, action="retry")
-            text = f"Please read {row.path or row.uri} again and make the change that was refused ({row.reason}) anew."
-            await self._runs.retry(session, text, [(row.run_id, resolved)])
+            await self._runs.retry(session, conflict_id)
         else:
             live = self._live.of(row.session_id)
             await settling.resolve_conflict(self._parts, live, session, conflict_id, action, line, version)

@@ -118,7 +118,7 @@ async def resolve_conflict(
     One decision at a time: of two windows the second finds it settled. Raises ConflictNotFound, WorkspaceError, and
     ActionNotAvailable where it does not fit any more; then nothing was changed and the conflict stays.
     """
-    async with live.checking:
+    async with live.turn, live.checking:
         row = await open_conflict(parts, conflict_id)
         require_open(row)
         if action in ("keep", "dismiss"):

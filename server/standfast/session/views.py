@@ -89,6 +89,8 @@ class ConflictView:
     hunks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     version: str | None = None
     found: str | None = None
+    missing: bool = False
+    """The file is not there now; `merged` is then what it would be if it is written again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from standfast.events.types import Conflict, HunkState
 from standfast.files.entry import Entry
 from standfast.files.merge import merge
 from standfast.files.patch_parse import parse_patch
+from standfast.files.patch_plan import Choice
 from standfast.files.refusal import Refusal, Refused
 from standfast.tools.apply_patch import try_patch
 from standfast.tools.base import ToolContext
@@ -23,7 +24,7 @@ from standfast.tools.edits import with_view
 @dataclass(frozen=True, slots=True)
 class Reconsidered:
     """`entry` None: nothing can be looked at there. `merged`: what the file would be, offered only where it is another
-    content. `hunks`: with their places in the text as it is now."""
+    content (of a deleted file: what was wanted of it). `hunks`: with their places in the text as it is now."""
 
     entry: Entry | None
     hunks: tuple[HunkState, ...] = ()
@@ -35,6 +36,11 @@ class Reconsidered:
         return self.entry.version if self.entry is not None and self.entry.kind == "file" else None
 
     @property
+    def is_missing(self) -> bool:
+        """The file was deleted."""
+        return self.entry is not None and not self.entry.exists
+
+    @property
     def current(self) -> bytes | None:
         """The content as it is now, an unsaved buffer's text before the disk's."""
         return self.entry.data if self.entry is not None and self.entry.kind == "file" else None
@@ -43,6 +49,8 @@ class Reconsidered:
 async def reconsider(conflict: Conflict, ctx: ToolContext) -> Reconsidered:
     """Evaluate the refused wish anew. Raises WorkspaceError where the folder is gone."""
     entry = await _look(conflict.path, ctx)
+    if entry is not None and not entry.exists:
+        return Reconsidered(entry, merged=await _anew(conflict, ctx))
     if entry is None or entry.kind != "file" or entry.data is None:
         return Reconsidered(entry)
     if entry.version == conflict.current_version:
@@ -85,6 +93,18 @@ async def _again(conflict: Conflict, ctx: ToolContext) -> tuple[tuple[HunkState,
             return (edited.after.hunks, None) if isinstance(edited.after, Refusal) else ((), edited.after)
         case _:
             return (), None
+
+
+async def _anew(conflict: Conflict, ctx: ToolContext) -> bytes | None:
+    """Of a file that was deleted meanwhile, what it was to become: it can be written again. None: not known, or not alone."""
+    proposed = await _blob(conflict.proposed_blob, ctx)
+    if proposed is None or conflict.change.get("tool") != "apply_patch":
+        return proposed
+    sections = parse_patch(str(conflict.change["args"]["patch"]))
+    if isinstance(sections, Refusal):
+        return None
+    choice = Choice(str(conflict.change["path"]), merged=proposed)
+    return None if isinstance((await try_patch(sections, ctx, choice)).result, Refusal) else proposed
 
 
 async def _merge(conflict: Conflict, current: bytes, ctx: ToolContext) -> bytes | None:

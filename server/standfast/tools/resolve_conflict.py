@@ -76,6 +76,8 @@ async def _merged(conflict: Conflict, ctx: ToolContext) -> Changes | Refusal:
         writable(now.entry, conflict.path)
     except Refused as refused:
         return refused.refusal
+    if now.is_missing:
+        return (FileChange("add", now.entry, now.merged),)
     return () if now.merged == now.entry.data else (FileChange("update", now.entry, now.merged),)
 
 
