@@ -179,6 +179,24 @@ async def test_with_a_copy_and_a_moved_original_both_are_offered_the_original_fi
     assert not (now / "made.txt").exists()
 
 
+@pytest.mark.requirement("R2.3")
+async def test_another_folder_at_the_old_path_is_said_before_the_place_where_the_own_one_is(
+    desk: Desk, tmp_path: Path
+) -> None:
+    folder = project(tmp_path / "proj", repository=False)
+    session_id = await session_in(desk, folder)
+    now = folder.rename(tmp_path / "moved")
+    folder.mkdir()
+    [view] = await listed(desk, folder)
+    assert view.workspace_state == "replaced"
+    with pytest.raises(WorkspaceError) as replaced:
+        await desk.say(session_id, "work")
+    assert (replaced.value.reason, replaced.value.data["candidateUri"]) == ("WorkspaceReplaced", now.as_uri())
+    await desk.sessions.rebind(session_id, now.as_uri())
+    assert await desk.turn(session_id, "work") == "succeeded"
+    assert (now / "made.txt").exists() and not list(folder.iterdir())
+
+
 @pytest.mark.requirement("R2.2")
 @pytest.mark.parametrize("repository", [True, False], ids=["repository", "plain folder"])
 async def test_another_folder_at_the_old_path_has_to_be_confirmed(desk: Desk, tmp_path: Path, repository: bool) -> None:

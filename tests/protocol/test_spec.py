@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -80,6 +81,33 @@ def test_reasons_have_one_code_each_and_the_fixed_ones_are_as_fixed() -> None:
     for reason in ("SessionNotFound", "RunNotFound", "CallNotFound", "ConflictNotFound"):
         assert code_of(reason) == -32050
     assert code_of("SomethingNew") == -32059
+
+
+RAISES = {"StandfastError", "NotFound", "WorkspaceError", "Busy", "NotAvailable", "StoreError", "ModelError"}
+NOT_ON_THE_WIRE = {
+    "BackupDamaged",
+    "ProviderUnknown",
+    "DaemonForeign",
+    "DaemonNotStarted",
+    "DaemonRunning",
+    "DaemonSilent",
+}
+"""Said by commands that look after the store or the daemon itself, beside `cli/`."""
+
+
+def test_every_reason_that_the_daemon_gives_stands_in_the_reference() -> None:
+    server = ROOT / "server" / "standfast"
+    given = {
+        argument.value: path.name
+        for path in server.rglob("*.py")
+        if path.relative_to(server).parts[0] != "cli"
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in RAISES
+        for argument in call.args[:1]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
+    assert len(given) > 30
+    assert {reason: where for reason, where in given.items() if reason not in {*CODES, *NOT_ON_THE_WIRE}} == {}
 
 
 def test_every_reference_of_the_schemas_leads_somewhere() -> None:

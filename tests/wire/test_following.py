@@ -110,6 +110,9 @@ async def test_a_client_that_comes_back_gets_exactly_what_it_missed(parts: Daemo
         assert wrong["damage"]["atSeq"] == last["seq"]
         damaged = await window.told("standfast/attention/changed", lambda p: bool(p["items"]))
         assert damaged["items"][0]["code"] == "history-damaged"
+        last = stored["events"][-1]
+        rightly = {"sessionId": session_id, "afterSeq": last["seq"], "afterHash": last["hash"]}
+        assert "damage" not in await ask(raw, "standfast/session/attach", **rightly), "that was another client's memory"
 
 
 async def test_pages_are_spliced_from_the_stored_text(raw: Raw, tmp_path: Path) -> None:

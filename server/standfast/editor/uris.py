@@ -13,7 +13,10 @@ SESSION_SCHEME = "standfast"
 
 def path_of(uri: str) -> str | None:
     """The path of a `file:` URI, decoded and normalised; None for any other. A drive's letter is lower-case."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # a bracket that is not closed in the place of the host
+        return None
     if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
         return None
     path = posixpath.normpath(unquote(parts.path)) if parts.path else "/"

@@ -28,14 +28,23 @@ def _is_none(value: object) -> bool:
 Maybe = Annotated[T | None, Field(exclude_if=_is_none)]
 """An optional field: left out of the JSON where it is None."""
 
-Limit = Annotated[int, Field(ge=1)]
+NUMBER_MAX = 2**53 - 1
+"""The largest whole number that every client's JSON keeps exact (and that the store can hold)."""
+
+Limit = Annotated[int, Field(ge=1, le=NUMBER_MAX)]
 """Size of a page; 200 if not given, at most 1000."""
 
-Seq = Annotated[int, Field(ge=0)]
+Seq = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
 """Place of an event in its session, from 1; 0 stands for the beginning."""
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 """An opaque id."""
+
+Query = Annotated[str, Field(max_length=1000)]
+"""Words to look for; a longer one is refused, since a search by it would hold up the others."""
+
+Said = Annotated[str, Field(pattern=r"\S")]
+"""Text of the person's that says something: not empty, not only white space."""
 
 
 class Wire(BaseModel, frozen=True):

@@ -66,6 +66,8 @@ _TABLE = (
         params.SessionListParams,
         results.SessionListResult,
         "List sessions. With `workspaceUri` also those whose moved folder seems to be this one, and those of other worktrees.",
+        "WorkspaceNotFound",
+        "CursorInvalid",
     ),
     _do(
         "session/create",
@@ -97,6 +99,7 @@ _TABLE = (
         results.SessionResult,
         "Change title, status, mode or model.",
         _NO_SESSION,
+        "SessionBusy",
     ),
     _change(
         "session/rebind",
@@ -113,6 +116,7 @@ _TABLE = (
         results.SessionResult,
         "Copy a session up to an event. What is open stays with the original.",
         _NO_SESSION,
+        "ActionNotAvailable",
     ),
     _change(
         "session/delete",
@@ -137,14 +141,14 @@ _TABLE = (
         results.EmptyResult,
         "Write session.json, events.jsonl and blobs/ into a folder.",
         _NO_SESSION,
-        "ExportNotPossible",
+        "ExportFailed",
     ),
     _do(
         "session/import",
         params.SessionImportParams,
         results.SessionResult,
         "Take a session in. A history that is already here adds nothing.",
-        "ImportNotReadable",
+        "ImportFailed",
         "HistoryDamaged",
     ),
     # -- runs --
@@ -156,6 +160,7 @@ _TABLE = (
         _NO_SESSION,
         *_WORKSPACE,
         "KeyMissing",
+        "ActionNotAvailable",
     ),
     _change(
         "run/steer",
@@ -197,6 +202,8 @@ _TABLE = (
         results.RunListResult,
         "List runs, with statistics.",
         _NO_SESSION,
+        "WorkspaceNotFound",
+        "CursorInvalid",
     ),
     # -- the queue --
     _read("queue/list", params.SessionIdParams, results.QueueResult, "The messages that wait.", _NO_SESSION),
@@ -298,6 +305,7 @@ _TABLE = (
         params.MessageHistoryParams,
         results.MessageHistoryResult,
         "What the person wrote, over all sessions.",
+        "WorkspaceNotFound",
     ),
     _read(
         "workspace/files",
@@ -318,6 +326,8 @@ _TABLE = (
         params.CredentialsSetParams,
         results.EmptyResult,
         "Store the key of a model's service, readable by this user only; null removes it.",
+        "KeyInvalid",
+        "CredentialsNotUsable",
     ),
     _read(
         "daemon/status",

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from standfast.protocol.base import Id, Limit, Maybe, Seq, Wire
+from standfast.protocol.base import Id, Limit, Maybe, Query, Said, Seq, Wire
 from standfast.protocol.objects import (
     ConflictAction,
     RecoveryAction,
@@ -26,7 +26,7 @@ class SessionListParams(Wire, frozen=True):
 
     workspace_uri: Maybe[str] = None
     status: Maybe[SessionStatus] = None
-    query: Maybe[str] = None
+    query: Maybe[Query] = None
     cursor: Maybe[str] = None
     limit: Maybe[Limit] = None
 
@@ -130,14 +130,8 @@ class RunSteerParams(Wire, frozen=True):
     """`text` is put in after the current tool call."""
 
     run_id: Id
-    text: str
+    text: Said
     client_message_id: Id
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if not self.text.strip():
-            raise ValueError("the message is empty")
-        return self
 
 
 class RunIdParams(Wire, frozen=True):
@@ -168,7 +162,7 @@ class QueueEditParams(Wire, frozen=True):
 
     session_id: Id
     message_id: Id
-    text: str
+    text: Said
 
 
 class QueueMoveParams(Wire, frozen=True):
@@ -236,7 +230,7 @@ class GoalSetParams(Wire, frozen=True):
     """`tokenBudget`: where the harness stops."""
 
     session_id: Id
-    objective: str
+    objective: Said
     token_budget: Maybe[Limit] = None
 
 
@@ -244,7 +238,7 @@ class GoalUpdateParams(Wire, frozen=True):
     """What is not given stays as it is."""
 
     session_id: Id
-    objective: Maybe[str] = None
+    objective: Maybe[Said] = None
     token_budget: Maybe[Limit] = None
     status: Maybe[Literal["active", "paused", "blocked", "complete"]] = None
 
@@ -253,7 +247,7 @@ class MessageHistoryParams(Wire, frozen=True):
     """Over all sessions, newest first."""
 
     workspace_uri: Maybe[str] = None
-    query: Maybe[str] = None
+    query: Maybe[Query] = None
     limit: Maybe[Limit] = None
 
 
@@ -261,7 +255,7 @@ class WorkspaceFilesParams(Wire, frozen=True):
     """For @-completion: files of the folder that match `query`, gitignore respected."""
 
     workspace_uri: str
-    query: str
+    query: Query
     limit: Maybe[Limit] = None
 
 

@@ -125,27 +125,29 @@ async def require(row: SessionRow, known: Sequence[str] = ()) -> Path:
     """The session's folder for a run, or the error that says why there is none and what to do (R2.4).
 
     `known`: folders that editors have open now; one of them may be where the folder went.
-    Raises WorkspaceError: `WorkspaceNotFound`, `WorkspaceMoved {candidateUri}`, `WorkspaceReplaced`.
+    Raises WorkspaceError: `WorkspaceNotFound`, `WorkspaceMoved {candidateUri}`, `WorkspaceReplaced {candidateUri?}`.
     """
     state, path = await look(row)
     if state == "present":
         return path
     candidates = await _candidates(row, known)
+    places = " or ".join(str(to_path(uri)) for uri in candidates)
+    offered = {"candidateUri": candidates[0], "candidateUris": candidates} if candidates else {}
+    if state == "replaced":
+        there = f", or to {places}, where the one it worked in seems to be now" if candidates else ""
+        raise WorkspaceError(
+            "WorkspaceReplaced",
+            f"The folder at {path} is not the one that the session worked in. Nothing was run. "
+            f"Rebind the session to it if that is what you want{there}.",
+            workspaceUri=to_uri(path),
+            **offered,
+        )
     if candidates:
-        places = " or ".join(str(to_path(uri)) for uri in candidates)
         raise WorkspaceError(
             "WorkspaceMoved",
             f"The session's folder {path} seems to have moved to {places}. Nothing was run. "
             "Rebind the session to the new folder to go on.",
-            candidateUri=candidates[0],
-            candidateUris=candidates,
-        )
-    if state == "replaced":
-        raise WorkspaceError(
-            "WorkspaceReplaced",
-            f"The folder at {path} is not the one that the session worked in. Nothing was run. "
-            "Rebind the session to it if that is what you want.",
-            workspaceUri=to_uri(path),
+            **offered,
         )
     raise WorkspaceError(
         "WorkspaceNotFound",

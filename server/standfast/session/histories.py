@@ -6,10 +6,11 @@ A copy and an import begin with nothing open and nothing running; each is there 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import structlog
 
-from standfast.errors import StandfastError
+from standfast.errors import StandfastError, WorkspaceError
 from standfast.events.types import SessionArchived
 from standfast.projections.rows import SessionRow
 from standfast.session import compaction
@@ -46,13 +47,14 @@ async def delete(parts: Parts, live: LiveSessions, row: SessionRow) -> None:
 
 async def export(parts: Parts, row: SessionRow, directory_uri: str) -> None:
     """`session.json`, `events.jsonl` and `blobs/` in a new or empty folder. Raises ExportFailed."""
+    folder = _place(directory_uri, "ExportFailed")
     await parts.journal.settle()
-    await export_session(parts.store, row.session_id, to_path(directory_uri))
+    await export_session(parts.store, row.session_id, folder)
 
 
 async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | None = None) -> str:
     """Our own export by its folder, or another agent's file. Returns the session's id. Raises ImportFailed, HistoryDamaged."""
-    path = to_path(uri)
+    path = _place(uri, "ImportFailed")
     if await asyncio.to_thread(path.is_file) and path.name != "events.jsonl":
         session_id, added = await take_in_file(parts, path, progress)
     else:
@@ -66,6 +68,14 @@ async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | N
         await mark_runs(parts, session_id)
         await announce(parts, session_id)
     return session_id
+
+
+def _place(uri: str, reason: str) -> Path:
+    """Where to write to or read from. Raises StandfastError with this reason for what is no file URI."""
+    try:
+        return to_path(uri)
+    except WorkspaceError as error:
+        raise StandfastError(reason, error.message) from None
 
 
 async def announce(parts: Parts, session_id: str) -> None:

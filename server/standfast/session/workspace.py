@@ -24,7 +24,10 @@ GIT_TIMEOUT_S = 2.0
 
 def to_path(uri: str) -> Path:
     """A file URI as an absolute path. Raises WorkspaceError (`WorkspaceNotFound`) for what is none."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # a bracket that is not closed in the place of the host
+        parts = urlsplit("")
     path = unquote(parts.path)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not path.startswith("/") or "\0" in path:
         raise WorkspaceError(
