@@ -25,6 +25,7 @@ from standfast.session.views import StartedRun
 from standfast.store.sqlite import SqliteStore
 from standfast.tools.base import Tool
 from standfast.tools.read_file import ReadFile
+from standfast.tools.read_result import ReadResult
 from standfast.tools.update_goal import UpdateGoal
 from standfast.tools.update_plan import UpdatePlan
 from standfast.tools.write_file import WriteFile
@@ -163,7 +164,7 @@ async def open_desk(
         task.add_done_callback(tasks.discard)
         return task
 
-    offered: tuple[Tool, ...] = (ReadFile(), WriteFile(), UpdatePlan(), UpdateGoal())
+    offered: tuple[Tool, ...] = (ReadFile(), WriteFile(), UpdatePlan(), UpdateGoal(), ReadResult())
     sessions = Sessions(
         Parts(
             store=store, journal=journal, model=model, model_name="claude-test", max_tokens=max_tokens, window=model.window,

@@ -18,6 +18,7 @@ from standfast.events.types import (
     ModelErrorHappened,
     ModelRequest,
     RecoveryResolved,
+    ResultsShortened,
     RunFinished,
     RunStarted,
     Target,
@@ -28,7 +29,7 @@ from standfast.events.types import (
     ToolStarted,
     UserMessage,
 )
-from standfast.run.context import GO_ON, Context
+from standfast.run.context import GO_ON, LONG, Context
 
 TOOLS = ["read_file", "apply_patch", "run_command"]
 
@@ -176,6 +177,45 @@ def test_going_on_with_a_fold_is_the_same_as_folding_anew(facts: list[Fact]) -> 
     for seq, fact in enumerate(facts, 1):
         context.add(fact, seq)
         assert context.messages() == request_of(facts[:seq])
+
+
+@given(logs(), st.data())
+@settings(max_examples=75, deadline=None)
+def test_shortening_anywhere_leaves_requests_valid_and_the_fold_one(facts: list[Fact], data: st.DataObject) -> None:
+    long = [
+        fact.model_copy(update={"content": "x" * 2 * LONG}) if isinstance(fact, ToolResult) else fact for fact in facts
+    ]
+    for at in sorted(data.draw(st.sets(st.integers(0, len(long)), max_size=3)), reverse=True):
+        long.insert(at, ResultsShortened(through_seq=data.draw(st.integers(0, len(long)))))
+    context = Context()
+    for seq, fact in enumerate(long, 1):
+        context.add(fact, seq)
+        assert refused(context.messages()) is None
+        assert context.messages() == request_of(long[:seq])
+
+
+def test_only_old_long_results_are_shortened_and_a_request_that_was_made_is_left_alone() -> None:
+    facts: list[Fact] = [started(), user("look")]
+    for n in range(1, 5):
+        content = "short" if n == 2 else f"{n} begins " + "x" * 1000
+        result = ToolResult(call_id=f"k{n}", status="error" if n == 1 else "ok", content=content)
+        facts += [ASK, said(use(f"c{n}")), call(f"k{n}", f"c{n}"), ToolStarted(call_id=f"k{n}"), result]
+    context = Context()
+    for seq, fact in enumerate(facts, 1):
+        context.add(fact, seq)
+    assert context.old_results(0)[1] == 2018, "the newest was not told yet"
+    through, saved = context.old_results(1100)
+    before = context.messages()
+    kept = json.dumps(before)
+    context.add(ResultsShortened(through_seq=through), len(facts) + 1)
+    assert json.dumps(before) == kept and saved == 1009
+    told = [block for message in context.messages() for block in message["content"] if block["type"] == "tool_result"]
+    texts = [block["content"][0]["text"] for block in told]
+    assert texts[0].startswith("[Shortened: 1009 characters that began with: 1 begins xxx")
+    assert 'read_result {"call_id": "k1"}' in texts[0] and len(texts[0]) < 300
+    assert told[0]["is_error"] is True
+    assert texts[1] == "short" and [len(text) for text in texts[2:]] == [1009, 1009]
+    assert context.old_results(0)[1] == 1009, "the one that is left, though the newest was not told yet"
 
 
 # -- the reported cases -----------------------------------------------------------------------------------------------

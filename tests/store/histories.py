@@ -28,6 +28,7 @@ from standfast.events.types import (
     PlanStep,
     PlanUpdated,
     RecoveryResolved,
+    ResultsShortened,
     RunFinished,
     RunStarted,
     SeenFile,
@@ -170,6 +171,7 @@ def whole_history() -> list[Pair]:
         ("run_3", ConflictResolved(conflict_id="conf_1", action="keep")),
         ("run_3", result("call_3", status="error", reason="PATCH_CONFLICT", exit_code=1)),
         ("run_3", SummaryCreated(through_seq=5, text="so far")),
+        ("run_3", ResultsShortened(through_seq=4)),
         ("run_3", RunFinished(status="succeeded", usage=Usage(input_tokens=5))),
         (None, GoalUpdated(goal={"objective": "o"})),
         (None, GoalUpdated(goal=None)),
@@ -229,6 +231,7 @@ def random_history() -> st.SearchStrategy[list[Pair]]:
         st.builds(ConflictResolved, conflict_id=messages, action=texts),
         st.builds(SessionUpdated, title=st.none() | texts, queue_held=st.none() | st.booleans()),
         st.builds(SummaryCreated, through_seq=st.integers(0, 9), text=texts),
+        st.builds(ResultsShortened, through_seq=st.integers(0, 9)),
         st.builds(GoalUpdated, goal=st.none() | st.dictionaries(texts, texts | st.integers())),
     ]
     return st.lists(st.tuples(st.none() | runs, st.one_of(facts)), max_size=30)

@@ -379,6 +379,13 @@ class SummaryCreated(Fact, frozen=True):
     model: str | None = None
 
 
+class ResultsShortened(Fact, frozen=True):
+    """From here on the model is told long results up to `through_seq` in one line; the log keeps them whole (R1.4)."""
+
+    type: Literal["results_shortened"] = "results_shortened"
+    through_seq: int
+
+
 class UnknownFact(Fact, frozen=True):
     """An event type of a later release: kept and passed on, never dropped."""
 
@@ -412,7 +419,8 @@ KnownFact = Annotated[
     | ConflictResolved
     | PlanUpdated
     | GoalUpdated
-    | SummaryCreated,
+    | SummaryCreated
+    | ResultsShortened,
     Field(discriminator="type"),
 ]
 known_fact: TypeAdapter[KnownFact] = TypeAdapter(KnownFact, config=ConfigDict(defer_build=True))

@@ -5,7 +5,8 @@ once, first; ids are unique; thinking blocks are untouched; roles alternate.
 
 The fold *freezes* at each `model_request`: what was open then (a call without a result, news for `<recovery>`) was told then, and
 later requests say it in the same words at the same place. What becomes known afterwards is told at the tail. So the prefix of
-consecutive requests is stable (prompt cache) and the model is never told two stories about one call.
+consecutive requests is stable (prompt cache) and the model is never told two stories about one call. Only `results_shortened`
+changes what was told, at once for many old results: each becomes one line that says how to read it again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from standfast.events.types import (
     GoalUpdated,
     ModelRequest,
     RecoveryResolved,
+    ResultsShortened,
     RunFinished,
     RunStarted,
     ToolCall,
@@ -39,11 +41,14 @@ Message = dict[str, Any]
 TYPES = (
     "user_message", "assistant_message", "model_request", "run_started", "run_finished", "tool_call", "tool_started",
     "tool_result", "tool_recovery", "recovery_resolved", "conflict_resolved", "goal_updated",
+    "results_shortened",
 )  # fmt: skip
 """The events that matter here; streamed chunks and output need not be read."""
 
 _GOOD_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 GO_ON = "Go on."
+LONG = 600
+"""Characters from which on an old result is shortened."""
 
 
 @dataclass(slots=True)
@@ -57,12 +62,26 @@ class _Call:
     args: dict[str, Any] = field(default_factory=dict[str, Any])
     started: bool = False
     result: ToolResult | None = None
+    result_seq: int = 0
     recovery: ToolRecovery | None = None
     resolution: RecoveryResolved | None = None
     answered: bool = False
     """Its tool_result stands in a frozen message."""
     in_words: bool = False
     """Its tool is not among those of the request (another agent's, an earlier release's): told as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A result that was told whole: at which seq it came, its call, and the very block that tells it."""
+
+    seq: int
+    call: _Call
+    block: Block
+
+    @property
+    def length(self) -> int:
+        return len(self.call.result.content) if self.call.result is not None else 0
 
 
 class Context:
@@ -82,6 +101,7 @@ class Context:
         self._undone: set[str] = set()
         """Calls by which the person takes changes back; the model did not make them."""
         self._ids: set[str] = set()
+        self._whole: list[_Whole] = []
         self._last_failure: RunFinished | None = None
         self._requested = False
         self.steered = False
@@ -108,6 +128,19 @@ class Context:
             if count and fits(self._messages[count:]):
                 return seq, self._messages[:count]
         return self.last_seq, self.messages()
+
+    def old_results(self, keep: int) -> tuple[int, int]:
+        """What shortening would save: (seq up to which, characters), where the newest results of `keep` characters stay whole.
+
+        Only what the model was told already counts: nothing is shortened that it has not seen.
+        """
+        through = saved = 0
+        for whole in reversed(self._whole):
+            keep -= whole.length
+            if keep < 0:
+                through = max(through, whole.seq)
+                saved += whole.length if whole.length > LONG else 0
+        return through, saved
 
     # -- cases ----------------------------------------------------------------------------------------------------
 
@@ -187,7 +220,7 @@ class Context:
         call = self._calls.get(fact.call_id)
         if call is None or call.result is not None:
             return
-        call.result = fact
+        call.result, call.result_seq = fact, self.last_seq
         if call.answered:
             self._news.append(told.late_result(call.tool, call.use_id, fact))
 
@@ -224,6 +257,17 @@ class Context:
             self._text.append(told.goal(goal))
 
     @_take.register
+    def _results_shortened(self, fact: ResultsShortened) -> None:
+        """Messages that were handed out are left as they are: those that change are made anew."""
+        old = [whole for whole in self._whole if whole.seq <= fact.through_seq]
+        self._whole = [whole for whole in self._whole if whole.seq > fact.through_seq]
+        short = {id(whole.block): _shortened(whole.call) for whole in old if whole.length > LONG}
+        for at, message in enumerate(self._messages):
+            if any(id(block) in short for block in message["content"]):
+                blocks = [short.get(id(block), block) for block in message["content"]]
+                self._messages[at] = {"role": message["role"], "content": blocks}
+
+    @_take.register
     def _run_finished(self, fact: RunFinished) -> None:
         self._last_failure = fact if fact.status != "succeeded" else None
 
@@ -239,18 +283,17 @@ class Context:
     # -- freezing -------------------------------------------------------------------------------------------------
 
     def _freeze(self) -> None:
-        self._freeze_into(self._messages)
-        for call in self._open:
+        for call, block in self._freeze_into(self._messages):
             call.answered = True
+            if call.result is not None and call.call_id is not None:
+                self._whole.append(_Whole(call.result_seq, call, block))
         self._open, self._news, self._text, self.steered = [], [], [], False
 
-    def _freeze_into(self, messages: list[Message]) -> None:
-        """Append (or extend) the user message that answers what is open and says what is new."""
-        answers = [
-            (c, told.result_block(c.use_id, c.result, c.recovery, c.resolution, started=c.started)) for c in self._open
-        ]
+    def _freeze_into(self, messages: list[Message]) -> list[tuple[_Call, Block]]:
+        """Append (or extend) the user message that answers what is open and says what is new; returns the answers."""
+        answers = [(call, _answer(call, call.result)) for call in self._open]
         blocks: list[Block] = [block for call, block in answers if not call.in_words]
-        blocks += [told.result_in_words(call.tool, block) for call, block in answers if call.in_words]
+        blocks += [block for call, block in answers if call.in_words]
         if self._news:
             blocks.append({"type": "text", "text": told.recovery_block(self._news)})
         blocks.extend({"type": "text", "text": text} for text in self._text)
@@ -258,8 +301,19 @@ class Context:
             if blocks:
                 last = messages.pop()
                 messages.append({"role": "user", "content": [*last["content"], *blocks]})
-            return
+            return answers
         messages.append({"role": "user", "content": blocks or [{"type": "text", "text": GO_ON}]})
+        return answers
+
+
+def _answer(call: _Call, result: ToolResult | None) -> Block:
+    block = told.result_block(call.use_id, result, call.recovery, call.resolution, started=call.started)
+    return told.result_in_words(call.tool, block) if call.in_words else block
+
+
+def _shortened(call: _Call) -> Block:
+    assert call.result is not None and call.call_id is not None
+    return _answer(call, told.shortened(call.call_id, call.result))
 
 
 def _uncertain(calls: Iterable[_Call]) -> list[str]:

@@ -40,6 +40,8 @@ _RESOLUTIONS = {
 NEVER_STARTED = "Not carried out: the run was interrupted before this call began. It had no effect."
 ARGUMENT_LENGTH = 200
 """Characters of a call's arguments that a line of `<recovery>` shows."""
+SHORT_LENGTH = 120
+"""Characters of a result that it begins with where it is shortened."""
 
 
 def result_block(
@@ -64,6 +66,14 @@ def result_block(
     lost = f"No result: this call was interrupted after it had started. {_state(recovery, resolution)}"
     text = lost if started else NEVER_STARTED
     return {"type": "tool_result", "tool_use_id": use_id, "content": [{"type": "text", "text": text}], "is_error": True}
+
+
+def shortened(call_id: str, result: ToolResult) -> ToolResult:
+    """A long result as it is told once it is old: how it began, and how to see it again. It stays whole in the log."""
+    began = " ".join(result.content[:SHORT_LENGTH].split())
+    again = f'read_result {{"call_id": "{call_id}"}} shows it as it was'
+    line = f"[Shortened: {len(result.content)} characters that began with: {began} …; {again}.]"
+    return result.model_copy(update={"content": line})
 
 
 def call_in_words(tool: str, args: dict[str, Any]) -> str:

@@ -1,12 +1,12 @@
-"""Asks the model within its window and the person's budget: a checkpoint when the context nears the window (R6.2), a stop before the
-call that would pass the goal's budget (R6.3)."""
+"""Asks the model within its window and the person's budget: old results in one line when the window fills (R1.4), a checkpoint when
+the context nears its end (R6.2), a stop before the call that would pass the goal's budget (R6.3)."""
 
 from __future__ import annotations
 
 import json
 
 from standfast.errors import StandfastError
-from standfast.events.types import GoalUpdated, Usage
+from standfast.events.types import GoalUpdated, ResultsShortened, Usage
 from standfast.model.base import Completed, ModelError, ModelRequest
 from standfast.run import goal, summary
 from standfast.run.attempt import attempt
@@ -17,6 +17,12 @@ from standfast.run.runtime import Runtime
 
 FULL = 0.85
 """Share of the window from which on a checkpoint is made first."""
+FILLED = 0.6
+"""Share of the window from which on old results are shortened, where that is worth a prefix that is not cached any more:"""
+WHOLE = 0.2
+"""the newest results, this share of the window, stay whole,"""
+WORTH = 0.15
+"""and at least this share is saved."""
 
 
 class Window:
@@ -48,12 +54,29 @@ class Window:
             self._system = system(await self._run.notes())
         context = await self._run.context()
         request = self._made(context)
-        if self._tokens(request) + self._run.max_tokens > self._run.window * FULL and len(request.messages) > 1:
+        if self._taken(request) > self._run.window * FILLED and await self._shorten(context):
+            context = await self._run.context()
+            request = self._made(context)
+        if self._taken(request) > self._run.window * FULL and len(request.messages) > 1:
             await summarise(self._run, context)
             self._counted = None
             request = self._made(await self._run.context())
         await self._keep_to_budget(self._tokens(request))
         return request
+
+    async def _shorten(self, context: Context) -> bool:
+        """Have old results told in one line from now on, all at once, so that the prefix changes seldom."""
+        room = self._run.window * summary.CHARACTERS_PER_TOKEN
+        through, saved = context.old_results(int(room * WHOLE))
+        if saved < room * WORTH:
+            return False
+        await self._run.emit(ResultsShortened(through_seq=through))
+        self._counted = None
+        return True
+
+    def _taken(self, request: ModelRequest) -> int:
+        """Tokens of the window that a request takes, its reply included."""
+        return self._tokens(request) + self._run.max_tokens
 
     def _made(self, context: Context) -> ModelRequest:
         run = self._run

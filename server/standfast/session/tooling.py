@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from standfast.events.types import Intent, SeenFile, ToolOutput
+from standfast.events.types import Intent, SeenFile, ToolOutput, ToolResult
 from standfast.projections.rows import CallRow, SessionRow
 from standfast.session.parts import Parts
 from standfast.session.trust import NEVER, Trust
 from standfast.session.workspace import to_path
+from standfast.store.base import Store
 from standfast.tools.base import StartedCall, ToolContext, no_output
 
 
@@ -30,6 +31,10 @@ async def tool_context(
         path: SeenFile(path=path, version=one.version, whole=one.whole, blob=one.blob)
         for path, one in (await parts.store.seen(row.session_id)).items()
     }
+
+    async def result(asked: str) -> str | None:
+        return await _result(parts.store, row.session_id, asked)
+
     return ToolContext(
         workspace=workspace or to_path(row.workspace_uri),
         spool=parts.spool,
@@ -44,7 +49,17 @@ async def tool_context(
         distrusted=trust.changed,
         sandbox=parts.sandbox,
         goal=row.goal,
+        result=result,
     )
+
+
+async def _result(store: Store, session_id: str, call_id: str) -> str | None:
+    """What a call was answered with, as the log has it; only calls of this session are known to it."""
+    call = await store.call(call_id)
+    if call is None or call.session_id != session_id or call.result_seq is None:
+        return None
+    [event] = await store.events(session_id, after_seq=call.result_seq - 1, limit=1)
+    return event.fact.content if isinstance(event.fact, ToolResult) else None
 
 
 class LiveOutput:

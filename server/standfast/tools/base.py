@@ -100,6 +100,11 @@ async def no_blob(blob_id: str) -> bytes | None:
     return None
 
 
+async def no_result(call_id: str) -> str | None:
+    """Know no call."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where and with what a call works. The workspace is an argument, never the process's directory."""
@@ -124,6 +129,8 @@ class ToolContext:
     """The level that confines commands: none, partial or full."""
     goal: Mapping[str, Any] | None = None
     """The session's goal (R6.3), for the tool that reports on it."""
+    result: Callable[[str], Awaitable[str | None]] = no_result
+    """What an earlier call of this session was answered with, by its call id."""
 
 
 class Tool(Protocol):

@@ -15,6 +15,7 @@ from standfast.tools.git_tool import GitTool
 from standfast.tools.list_files import ListFiles
 from standfast.tools.process_tool import ProcessTool
 from standfast.tools.read_file import ReadFile
+from standfast.tools.read_result import ReadResult
 from standfast.tools.resolve_conflict import ResolveConflict
 from standfast.tools.run_command import RunCommand
 from standfast.tools.search import Search
@@ -29,6 +30,7 @@ def offered(commands: Commands) -> Sequence[Tool]:
     return (
         ReadFile(), ListFiles(), Search(), WriteFile(), EditFile(), ApplyPatch(),
         RunCommand(commands), ProcessTool(commands), GitTool(commands), UpdatePlan(), UpdateGoal(),
+        ReadResult(),
     )  # fmt: skip
 
 

@@ -964,6 +964,22 @@ export interface RecoveryResolvedEvent {
   seen: EventSeenFile[];
 }
 
+/** From here on the model is told long results up to `through_seq` in one line; the log keeps them whole (R1.4). */
+export interface ResultsShortenedEvent {
+  /** Place in the session, gapless from 1. */
+  seq: number;
+  /** When it was stored, ms since 1970, UTC. */
+  atMs: number;
+  sessionId: string;
+  /** Absent where the event belongs to no run. */
+  runId?: string;
+  /** sha256 over the previous hash and the stored bytes of this event. */
+  hash: string;
+  type: "results_shortened";
+  v: number;
+  throughSeq: number;
+}
+
 export interface RunFinishedEvent {
   /** Place in the session, gapless from 1. */
   seq: number;
@@ -1217,6 +1233,7 @@ export type Event =
   | PermissionResolvedEvent
   | PlanUpdatedEvent
   | RecoveryResolvedEvent
+  | ResultsShortenedEvent
   | RunFinishedEvent
   | RunStartedEvent
   | SessionArchivedEvent

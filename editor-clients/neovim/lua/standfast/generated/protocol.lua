@@ -777,6 +777,17 @@
 ---@field files standfast.EventChangedFile[]
 ---@field seen standfast.EventSeenFile[]
 
+--- From here on the model is told long results up to `through_seq` in one line; the log keeps them whole (R1.4).
+---@class standfast.ResultsShortenedEvent
+---@field seq integer Place in the session, gapless from 1.
+---@field atMs integer When it was stored, ms since 1970, UTC.
+---@field sessionId string
+---@field runId? string Absent where the event belongs to no run.
+---@field hash string sha256 over the previous hash and the stored bytes of this event.
+---@field type "results_shortened"
+---@field v integer
+---@field throughSeq integer
+
 ---@class standfast.RunFinishedEvent
 ---@field seq integer Place in the session, gapless from 1.
 ---@field atMs integer When it was stored, ms since 1970, UTC.
