@@ -59,7 +59,7 @@ async def run(door: Door, wanted: Wanted) -> int:
 
 async def _session(client: Client, wanted: Wanted) -> Json:
     if wanted.session_id is None:
-        params: Json = {"workspaceUri": wanted.workspace.as_uri(), "title": wanted.text[:60]}
+        params: Json = {"workspaceUri": wanted.workspace.as_uri()}
         if wanted.mode:
             params["mode"] = wanted.mode
         return (await client.request("standfast/session/create", params))["session"]
@@ -131,8 +131,10 @@ class Follower:
                 output.err.print(Text.assemble(("• ", "cyan"), output.plain(call_words(event["tool"], event["args"]))))
             case "tool_result":
                 style = "green" if event["status"] == "ok" else "red"
+                code = event.get("exitCode")
+                word = f"exit {code}" if code else event["status"]
                 head = output.plain(event["content"]).strip().splitlines()[:1]
-                output.err.print(Text.assemble(("  ", ""), (event["status"], style), " ", *head))
+                output.err.print(Text.assemble(("  ", ""), (word, style), " ", *head))
             case "run_finished":
                 self._finish(event)
             case _:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-State = Literal["done", "not_applied", "doubtful", "refused", "open"]
+State = Literal["done", "not_applied", "doubtful", "failed", "open"]
 
 _ABSENT = re.compile(r"<(recovery|summary)>.*?</\1>", re.DOTALL)
 _WORD = "(not_applied|applied|finished|partial|diverged|running|unknown|uncertain)"
@@ -75,7 +75,7 @@ def _step(use: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> Step:
             if block["type"] == "tool_result" and block["tool_use_id"] == use["id"]:
                 result, failed = _plain(block.get("content", "")), bool(block.get("is_error"))
                 interrupted = failed and "interrupted" in result
-                state = _state(result) if interrupted else "refused" if failed else "done"
+                state = _state(result) if interrupted else "failed" if failed else "done"
             elif block["type"] == "text" and (news := _news_of(use["id"], block["text"])):
                 state, interrupted = news, True
     return Step(use["name"], use["input"], result, state, interrupted)
