@@ -83,6 +83,54 @@ def test_after_a_kill_the_change_can_be_completed_and_the_run_resumed(killed_bet
     assert "<recovery>" in str(desk.api.accepted[-1].body)
 
 
+ACTS = {
+    "run_started",
+    "user_message",
+    "permission_resolved",
+    "recovery_resolved",
+    "conflict_resolved",
+    "message_dequeued",
+}
+"""What stands in a history only because somebody went on, settled or answered."""
+
+
+def acts_since_the_crash(desk: Desk) -> list[str]:
+    """By the daemon's own word, after it has answered whatever Neovim said until now."""
+    desk.nvim.lua(
+        "local client = require('standfast.client') local connection = client.all()[1]"
+        " client.request(connection, 'session/events', { sessionId = Drive.view().sessionId, afterSeq = 0 },"
+        " function(_, page) History = page.events end)"
+    )
+    events = desk.nvim.lua("return Drive.wait(function() return History end, 'the history')")
+    end = max(at for at, event in enumerate(events) if event.get("status") == "interrupted")
+    return [event["type"] for event in events[end:] if event["type"] in ACTS]
+
+
+@pytest.mark.requirement("R-RECOVER-23")
+def test_after_a_crash_it_shows_what_is_open_and_leaves_all_of_it_to_the_person(killed_between_files: Desk) -> None:
+    desk, asked = killed_between_files, len(killed_between_files.api.requests)
+    desk.nvim.lua("Drive.shown('interrupted: partial') Drive.diagnostics('partial-write', 'a.py')")
+    desk.nvim.lua("vim.cmd.Standfast({ args = { 'chat' } })")
+    assert acts_since_the_crash(desk) == []
+    assert len(desk.api.requests) == asked
+    assert (desk.workspace / "a.py").read_text() == "x = 2\n" and not (desk.workspace / "b.py").exists()
+
+
+@pytest.mark.requirement("R-RECOVER-23")
+def test_a_question_that_was_open_at_a_crash_is_asked_again_and_closing_it_answers_nothing(tmp_path: Path) -> None:
+    with set_up(tmp_path) as desk:
+        desk.nvim.lua("Drive.open_chat({ new = true })")
+        desk.push(reply("I change it.", tools=[tool("write_file", path="b.py", content="y = 1\n")]))
+        desk.nvim.lua("Drive.send('Write it')")
+        opened = "return Drive.wait(function() return #Drive.asked == {} end, 'the list')"
+        desk.nvim.lua(opened.format(1))
+        os.kill(desk.daemon_pid(), signal.SIGKILL)
+        desk.nvim.lua(opened.format(2))  # each is closed without a choice
+        assert acts_since_the_crash(desk) == []
+        assert desk.nvim.lua("return #require('standfast.permission').open()") == 1
+        assert not (desk.workspace / "b.py").exists()
+
+
 def test_a_daemon_killed_while_text_streams_shows_only_what_is_in_the_history(desk: Desk) -> None:
     nvim = desk.nvim
     gate = Gate("half")
