@@ -56,6 +56,7 @@ class Soak(RuleBasedStateMachine):
         self.folder.mkdir()
         configure(self.home, model={"provider": "scripted"}, daemon={"grace_s": 1}, run={"retry_base_ms": 1})
         self.daemon: RunningDaemon | None = None
+        self.fault = ""
         self.editors: list[tuple[contextlib.AsyncExitStack, Editor]] = []
         self.known: list[Known] = []
         self.numbers = itertools.count(1)
@@ -74,16 +75,22 @@ class Soak(RuleBasedStateMachine):
 
     def start(self, failpoints: str = "") -> None:
         """A daemon and one editor."""
+        self.fault = failpoints
         try:
             self.daemon = start_daemon(self.home, {"FAILPOINTS": failpoints})
         except AssertionError:
             assert failpoints, "a daemon without any fault did not start"
             self.daemon = start_daemon(self.home)
+            self.fault = ""
         self.come()
 
     def come(self) -> None:
         stack = contextlib.AsyncExitStack()
-        editor = self.wait(stack.enter_async_context(open_socket(self.home, [self.folder])))
+        try:
+            editor = self.wait(stack.enter_async_context(open_socket(self.home, [self.folder])))
+        except OUTAGE:
+            assert self.fault, "a daemon without any fault turned a client away"
+            return  # it died while the editor was at its door
         self.editors.append((stack, editor))
         for one in self.known:
             with contextlib.suppress(*OUTAGE):
@@ -113,7 +120,8 @@ class Soak(RuleBasedStateMachine):
     @property
     def editor(self) -> Editor:
         """A client of a living daemon."""
-        if self.daemon is None or self.daemon.process.poll() is not None or self.editors[-1][1].lost.is_set():
+        dead = self.daemon is None or self.daemon.process.poll() is not None
+        if dead or not self.editors or self.editors[-1][1].lost.is_set():
             self.again()
         return self.editors[-1][1]
 
