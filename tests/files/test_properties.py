@@ -97,6 +97,44 @@ def test_a_hunk_is_put_exactly_where_it_was_meant_or_nowhere(case: tuple[bytes, 
         assert result.hunks[0].line == start + 1
 
 
+@st.composite
+def patched_at_several_places(draw: st.DrawFn) -> tuple[bytes, list[Hunk], bytes]:
+    """A file, hunks made from several of its places in order (their contexts may overlap), and what it has to become."""
+    data, lines, endings = draw(bodies())
+    edges = sorted(draw(st.sets(st.integers(0, len(lines)), min_size=2, max_size=6)))
+    hunks: list[Hunk] = []
+    out: list[tuple[str, str]] = []
+    at = 0
+    for start, stop in zip(edges[::2], edges[1::2], strict=False):
+        first, last = draw(st.integers(max(0, start - 2), start)), draw(st.integers(stop, min(len(lines), stop + 2)))
+        new = [f"{word}{len(hunks)}" for word in draw(st.lists(st.text("xyz", max_size=2), max_size=stop - start))]
+        ops = [(" ", line) for line in lines[first:start]] + [("-", line) for line in lines[start:stop]]
+        ops += [("+", line) for line in new] + [(" ", line) for line in lines[stop:last]]
+        hunks.append(Hunk((), tuple(ops), end_of_file=last == len(lines) and draw(st.booleans())))
+        out += zip(lines[at:start], endings[at:start], strict=True)
+        out += zip(new, endings[start:], strict=False)
+        at = stop
+    if at == len(lines) and new:
+        out[-1] = (out[-1][0], endings[-1])
+    out += zip(lines[at:], endings[at:], strict=True)
+    bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    return data, hunks, bom + "".join(line + ending for line, ending in out).encode()
+
+
+@pytest.mark.requirement("R11.3")
+@given(patched_at_several_places())
+@settings(max_examples=300, deadline=None)
+def test_several_hunks_are_put_where_all_of_them_were_meant_or_nowhere(case: tuple[bytes, list[Hunk], bytes]) -> None:
+    data, hunks, wanted = case
+    text = read_text(data)
+    assert isinstance(text, FileText)
+    result = apply_hunks(text, hunks)
+    if isinstance(result, Applied):
+        assert result.text.encode() == wanted
+    else:
+        assert result.reason == "ambiguous", "each hunk's text is there"
+
+
 @given(bodies(), st.binary(max_size=6))
 @settings(max_examples=200, deadline=None)
 def test_reading_and_writing_text_gives_back_every_byte(case: tuple[bytes, list[str], list[str]], tail: bytes) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from standfast.events.types import HunkState
 from standfast.files.patch_match import LineIndex, is_already_there, settle_order
@@ -71,11 +70,12 @@ def apply_hunks(
     failed = next((state for state in states if state.state not in left), None)
     if failed is not None:
         return Refusal(failed.reason or "", _told(failed), hunk_index=failed.index, hunks=tuple(states))
+    placed = {n: place for n, place in places.items() if place is not None}
     edits = sorted(
-        (edit for n, place in places.items() if place is not None for edit in _edits(sought[n].hunk, place, n)),
-        key=lambda edit: edit.start,
+        (edit for n, place in placed.items() for edit in _edits(sought[n].hunk, place, n)), key=lambda edit: edit.start
     )
-    problem = _overlap(edits, states) or _encoding(text, edits, lines)
+    reach = {n: range(place, place + len(sought[n].hunk.old)) for n, place in placed.items()}
+    problem = _overlap(edits, reach, states) or _encoding(text, edits, lines)
     if problem is not None:
         return problem
     done = (HunkState(index=state.index, state="applied", line=state.line) for state in states)
@@ -205,16 +205,31 @@ def _edits(hunk: Hunk, place: int, number: int) -> list[_Edit]:
     return edits
 
 
-def _overlap(edits: Sequence[_Edit], states: Sequence[HunkState]) -> Refusal | None:
-    """The later of two hunks finds its old text gone: the earlier one changes it."""
-    for before, after in pairwise(edits):
-        if after.start < before.start + before.removed:
-            late, line = max(before.hunk, after.hunk), after.start + 1
-            said = f"Hunk {late + 1} changes a line ({line}) that hunk {min(before.hunk, after.hunk) + 1} changes, too."
-            clash = HunkState(index=late, state="conflict", reason="context_not_found", line=line)
-            hunks = tuple(clash if state.index == late else state for state in states)
-            return Refusal("context_not_found", f"{said} Nothing was changed.", hunk_index=late, hunks=hunks)
+def _overlap(edits: Sequence[_Edit], reach: Mapping[int, range], states: Sequence[HunkState]) -> Refusal | None:
+    """Two hunks that cannot both be meant: both take one line away, or one adds where the other leaves nothing to go by.
+
+    `reach`: hunk index → the lines (from 0) of its old text. The later of the two is told as the one that does not fit.
+    """
+    removed: dict[int, int] = {}
+    for edit in edits:
+        gone = range(edit.start, edit.start + edit.removed)
+        inside = [edit.start] if not gone and removed.get(edit.start - 1) == removed.get(edit.start) else []
+        for line in (*gone, *inside):
+            if removed.get(line, edit.hunk) != edit.hunk:
+                return _clash(edit.hunk, removed[line], line, states)
+        removed |= dict.fromkeys(gone, edit.hunk)
+    for hunk, lines in reach.items():
+        if lines and all(removed.get(line, hunk) != hunk for line in lines):
+            return _clash(hunk, removed[lines[0]], lines[0], states)
     return None
+
+
+def _clash(one: int, other: int, line: int, states: Sequence[HunkState]) -> Refusal:
+    late = max(one, other)
+    said = f"Hunk {late + 1} needs line {line + 1}, which hunk {min(one, other) + 1} changes, too. Nothing was changed."
+    clash = HunkState(index=late, state="conflict", reason="context_not_found", line=line + 1)
+    hunks = tuple(clash if state.index == late else state for state in states)
+    return Refusal("context_not_found", said, hunk_index=late, hunks=hunks)
 
 
 def _encoding(text: FileText, edits: Sequence[_Edit], lines: Lines) -> Refusal | None:
