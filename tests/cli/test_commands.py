@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from fake_api import FakeApi, Gate, http_error, reply, tool
-from support import RunningDaemon, configure, environment, open_socket, start_daemon
+from standfast.cli.client import RequestFailed
+from support import RunningDaemon, configure, environment, open_editor, open_socket, start_daemon
 from support.daemon import places
+from support.waiting import until
 
 STANDFAST = (sys.executable, "-P", "-m", "standfast")
 
@@ -83,6 +85,36 @@ async def test_stop_during_a_run_needs_force(daemon: RunningDaemon, fake_api: Fa
         gate.release()
     again = told(await asyncio.to_thread(standfast, daemon.home, "sessions", "--json"))
     assert again["sessions"][0]["lastRun"] == {"runId": run, "status": "interrupted"}
+
+
+async def test_an_upgrade_waits_for_the_run_that_goes_on_and_the_next_daemon_has_its_end(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    gate = Gate()
+    fake_api.push(reply("One ", "two.").insert(gate, after="text_delta"))
+    async with open_socket(daemon.home) as editor:
+        session = await editor.create(workspace)
+        run = await editor.start(session, "Count")
+        await gate.reached()
+        async with open_socket(daemon.home, hello=False) as newer:
+            with pytest.raises(RequestFailed) as refused:
+                await newer.initialize(plain=True, experimental={"standfast": {"protocolVersion": 2}})
+        assert refused.value.reason == "VersionMismatch"
+        assert "daemon stop --wait" in refused.value.message
+        stopping = asyncio.create_task(asyncio.to_thread(standfast, daemon.home, "daemon", "stop", "--wait"))
+        await until(lambda: "draining" in places(daemon.home).log.read_text(), "the daemon to be asked")
+        status = told(await asyncio.to_thread(standfast, daemon.home, "daemon", "status", "--json"))
+        assert (status["pid"], status["runs"]) == (daemon.pid, 1), "it serves as ever"
+        gate.release()
+        assert (await editor.run_end(run))["status"] == "succeeded"
+        seen = editor.events(session)
+        assert (await stopping).returncode == 0
+        assert await daemon.exited() == 0
+    async with open_editor(daemon.home) as editor:
+        assert (await editor.request("standfast/daemon/status", {}))["pid"] != daemon.pid
+        attached = await editor.attach(session, afterSeq=seen[-1]["seq"], afterHash=seen[-1]["hash"])
+        assert attached["events"] == [] and "damage" not in attached and "recovery" not in attached
+        assert attached["session"]["lastRun"] == {"runId": run, "status": "succeeded"}
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

@@ -97,11 +97,15 @@ def daemon_start(ctx: typer.Context, as_json: AsJson = False) -> int:
     return _run(daemon_commands.start(ctx.obj, as_json=as_json))
 
 
-@daemon.command("stop", help="End it in order. While a run goes on it needs --force.")
-def daemon_stop(ctx: typer.Context, force: Annotated[bool, typer.Option("--force")] = False) -> int:
+@daemon.command("stop", help="End it in order. While a run goes on it needs --wait (for an upgrade) or --force.")
+def daemon_stop(
+    ctx: typer.Context,
+    force: Annotated[bool, typer.Option("--force", help="Interrupt runs; they can be resumed.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Let runs come to their end first.")] = False,
+) -> int:
     from standfast.cli import daemon_commands
 
-    return _run(daemon_commands.stop(ctx.obj, force=force))
+    return _run(daemon_commands.stop(ctx.obj, force=force, wait=wait))
 
 
 @daemon.command("status", help="Show it. Without a daemon: exit code 3, and none is started.")

@@ -36,19 +36,19 @@ async def status(door: Door, *, as_json: bool) -> int:
     return output.NO_DAEMON if found is None else output.DONE
 
 
-async def stop(door: Door, *, force: bool) -> int:
-    """End it; refused while a run goes on, without `force`."""
+async def stop(door: Door, *, force: bool, wait: bool) -> int:
+    """End it; while a run goes on it is refused, unless `force` (the run is interrupted) or `wait` (it is carried to its end)."""
     found = await _ask(door)
     if found is None:
         output.out.print("No daemon is running.")
         return output.DONE
-    if found["runs"] and not force:
+    if found["runs"] and not force and not wait:
         raise NotAvailable(
             "RunsActive",
             f"{found['runs']} run(s) go on. Nothing was stopped. "
-            "Wait, cancel them, or use --force: they are then interrupted, and can be resumed.",
+            "Use --wait to end the daemon after them, or --force: they are then interrupted, and can be resumed.",
         )
-    await asyncio.to_thread(door.stop)
+    await asyncio.to_thread(door.drain if wait and not force else door.stop)
     output.out.print(f"The daemon (pid {found['pid']}) has ended. Sessions are kept.")
     return output.DONE
 

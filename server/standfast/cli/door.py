@@ -28,3 +28,7 @@ class Door(Protocol):
     def stop(self) -> bool:
         """End the running daemon in order and wait. False: there was none. Raises StandfastError."""
         ...
+
+    def drain(self) -> bool:
+        """Let it end once no run goes on, and wait for that. False: there was none."""
+        ...

@@ -129,6 +129,8 @@ class House:
     places: Places
     lock: lock.Lock
     listener: Listener
+    draining: bool = False
+    """Asked to end as soon as no run goes on (an upgrade); whoever comes meanwhile is served as ever."""
     spawn_lock: lock.Lock | None = None
     """Held from the decision to leave to the very end, so that the next daemon is not started too early."""
     _inside: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])
@@ -149,10 +151,11 @@ class House:
             self.spawn_lock.release()
 
     def obey_signals(self) -> None:
-        """SIGTERM and SIGINT end it in order, from the first moment on; a terminal that closes does not."""
+        """SIGTERM and SIGINT end it in order, from the first moment on, SIGUSR1 once no run goes on; a terminal that closes does not."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._over.set)
+        loop.add_signal_handler(signal.SIGUSR1, setattr, self, "draining", True)
         loop.add_signal_handler(signal.SIGHUP, lambda: None)
 
     async def serve(self, parts: Daemon, ready: Callable[[], None]) -> None:
@@ -178,6 +181,8 @@ class House:
             await asyncio.sleep(min(TICK_S, max(0.05, parts.idle_exit_s / 4)))
             try:
                 self._keep_in_place(door)
+                if self.draining:
+                    self._drain(parts)
                 if self.clients or parts.busy():
                     needed_at = loop.time()
                 elif loop.time() - needed_at >= parts.idle_exit_s:
@@ -187,6 +192,13 @@ class House:
             ) as error:  # the state directory is gone: without a lock there may soon be a second daemon
                 parts.log.error("place_lost", why=error.message)
                 self._over.set()
+
+    def _drain(self, parts: Daemon) -> None:
+        """Looked at from time to time: a message that is sent or queued meanwhile is carried out too."""
+        runs = parts.sessions.live_runs()
+        parts.log.info("draining", runs=runs)
+        if not runs:
+            self._over.set()
 
     def _keep_in_place(self, door: Door) -> None:
         if not self.lock.still_ours():

@@ -104,11 +104,24 @@ class Spawner:
         pid = self.pid()
         if pid is None:
             return False
-        _end(pid, STOP_S)
+        _signal(pid, signal.SIGTERM, STOP_S)
         until = time.monotonic() + STOP_S
         while lock.held(self.places.lock):
             if time.monotonic() > until:
                 raise self._silent(f"The daemon (pid {pid}) was asked to end and has not.")
+            time.sleep(RETRY_S)
+        return True
+
+    def drain(self) -> bool:
+        """Let the running daemon end once no run of it goes on, however long that takes, and wait for it. False: there was none.
+
+        Whoever waits may leave: the daemon ends all the same.
+        """
+        pid = self.pid()
+        if pid is None:
+            return False
+        _signal(pid, signal.SIGUSR1, None)
+        while lock.held(self.places.lock):
             time.sleep(RETRY_S)
         return True
 
@@ -213,14 +226,14 @@ def _peer(sock: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-def _end(pid: int, wait_s: float) -> None:
-    """SIGTERM to just this process (a pid that was reused meanwhile is not touched), and wait for its end."""
+def _signal(pid: int, number: signal.Signals, wait_s: float | None) -> None:
+    """A signal to just this process (a pid that was reused meanwhile is not touched), and wait for its end; None: without limit."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     try:
-        signal.pidfd_send_signal(process, signal.SIGTERM)
+        signal.pidfd_send_signal(process, number)
         select.select([process], [], [], wait_s)
     except ProcessLookupError:
         return

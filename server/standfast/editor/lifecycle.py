@@ -156,10 +156,14 @@ def _our_capability(params: Any) -> ClientCapability | None:
         raise invalid_params(error) from None
     if capability.protocol_version != PROTOCOL_VERSION:
         asked = capability.protocol_version
-        older = "the client" if asked < PROTOCOL_VERSION else "the daemon"
+        to_do = (
+            "Update the client"
+            if asked < PROTOCOL_VERSION
+            else "Update the daemon; if that is done, `standfast daemon stop --wait` ends this one after its runs"
+        )
         raise WireFault(
             VERSION_MISMATCH,
-            f"The client speaks protocol version {asked}, the daemon version {PROTOCOL_VERSION}. Nothing was started. Update {older}.",
+            f"The client speaks protocol version {asked}, the daemon version {PROTOCOL_VERSION}. Nothing was started. {to_do}.",
             {
                 "reason": "VersionMismatch",
                 "clientProtocolVersion": asked,
