@@ -93,12 +93,21 @@ class RunSettings(Section):
     """The first pause before another try; it doubles from there."""
 
 
+class SessionSettings(Section):
+    """`[session]`: how sessions go on."""
+
+    folder: Literal["ask", "original", "current"] = "ask"
+    """Which folder a session goes on in, where the editor's is another than its own: asked (its own until answered), always its
+    own, or always the editor's (it is rebound when a message is sent from there)."""
+
+
 class Settings(Section):
     """All settings, and what was odd about them (`warnings`, sentences for `status` and `doctor`)."""
 
     model: ModelSettings = ModelSettings()
     daemon: DaemonSettings = DaemonSettings()
     run: RunSettings = RunSettings()
+    session: SessionSettings = SessionSettings()
     sandbox: SandboxSettings = SandboxSettings()
     warnings: tuple[str, ...] = ()
     base_url_from: Literal["default", "config", "environment"] = "default"
@@ -122,7 +131,7 @@ def parse_settings(text: str, name: str, base_url_fallback: str | None = None) -
             chosen = "config"
         elif base_url_fallback:
             section["base_url"], chosen = base_url_fallback, "environment"
-    known = {key: table[key] for key in ("model", "daemon", "run", "sandbox") if key in table}
+    known = {key: table[key] for key in ("model", "daemon", "run", "session", "sandbox") if key in table}
     try:
         settings = Settings.model_validate(known)
     except ValidationError as error:

@@ -155,6 +155,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         degraded=lambda: [*troubles, *((one["code"], one["message"]) for one in (opened.degraded() if opened else ()))],
         status=_status(places, settings, sessions, lambda: _measured(opened, journal, lag)),
         buffers=buffers,
+        folder=settings.session.folder,
     )
     try:
         if opened is not None:

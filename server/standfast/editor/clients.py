@@ -56,6 +56,8 @@ class Client:
     """Path → URI as the client spells it."""
     documents: dict[str, Document] = field(default_factory=dict[str, Document])
     attachments: dict[str, Attachment] = field(default_factory=dict[str, Attachment])
+    asked_folder: set[str] = field(default_factory=set[str])
+    """Sessions of another folder that it was asked about (`elsewhere`)."""
     ready: bool = False
     """`initialized` came: diagnostics may be pushed."""
     _waiting: dict[MessageId, asyncio.Future[Any]] = field(default_factory=dict[MessageId, "asyncio.Future[Any]"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from standfast.clock import Clock, Ids
 from standfast.editor.buffers import OpenBuffers
 from standfast.editor.clients import Clients
+from standfast.editor.elsewhere import Choice
 from standfast.editor.lsp_server import prepare
 from standfast.editor.publisher import Feed, Publisher
 from standfast.session.sessions import Sessions
@@ -73,9 +74,11 @@ class Core:
     status: Callable[[], Awaitable[Status]] = no_status
     buffers: OpenBuffers = field(default_factory=OpenBuffers)
     """Also handed to the tools, as `files.buffers.Buffers`."""
+    folder: Choice = "ask"
+    """Where a session goes on whose folder is not the editor's."""
     clients: Clients = field(default_factory=Clients)
     publisher: Publisher = field(init=False)
 
     def __post_init__(self) -> None:
         prepare(self.version)
-        self.publisher = Publisher(self.sessions, self.feed, self.clients, self.transcripts)
+        self.publisher = Publisher(self.sessions, self.feed, self.clients, self.transcripts, self.folder)

@@ -101,6 +101,7 @@ async def session_import(core: Core, client: Client, p: params.SessionImportPara
 async def run_start(core: Core, client: Client, p: params.RunStartParams) -> Answer:
     said = [p.text] if p.text is not None else [part.text for part in p.input or []]
     content = [TextContent(text=text) for text in said if text]
+    await core.publisher.elsewhere.going_on(client, p.session_id)
     return answer(views.started(await core.sessions.run_start(p.session_id, content, p.client_message_id)))
 
 

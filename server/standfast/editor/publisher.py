@@ -17,6 +17,7 @@ from standfast.editor import uris
 from standfast.editor import wire_views as views
 from standfast.editor.attention_board import AttentionBoard
 from standfast.editor.clients import Client, Clients
+from standfast.editor.elsewhere import Choice, Elsewhere
 from standfast.editor.progress import RunProgress
 from standfast.editor.questions import Questions
 from standfast.editor.streams import Streams
@@ -72,7 +73,9 @@ _CHANGES_ATTENTION = (
 class Publisher:
     """`async with Publisher(…)` while the daemon runs. Its parts can be used by the connections."""
 
-    def __init__(self, sessions: Sessions, feed: Feed, clients: Clients, transcripts: Path | None) -> None:
+    def __init__(
+        self, sessions: Sessions, feed: Feed, clients: Clients, transcripts: Path | None, folder: Choice = "ask"
+    ) -> None:
         self._sessions = sessions
         self._feed = feed
         self._clients = clients
@@ -81,6 +84,7 @@ class Publisher:
         self.board = AttentionBoard(sessions, clients, self.transcripts)
         self.questions = Questions(sessions, clients, self._spawn)
         self.progress = RunProgress(sessions, self._spawn)
+        self.elsewhere = Elsewhere(sessions, folder, self._spawn)
         self._changed: dict[str, set[str]] = {}
         """Session → what is to be done for it: `session`, `attention`, `ask`."""
         self._wake = asyncio.Event()
@@ -122,6 +126,7 @@ class Publisher:
         if row.last_run_status == "running" and row.last_run_id is not None:
             self.progress.begin(row.last_run_id, _run_title(found.session), [client])
         self._mark(row.session_id, "attention")
+        self.elsewhere.look(client, found.session)
 
     async def opened(self, client: Client, workspace_uris: list[str]) -> None:
         """A client opened folders: what is open there is checked and shown, and a plain client is asked what is to be asked."""
