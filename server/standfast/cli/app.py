@@ -120,9 +120,12 @@ def sessions(
     ctx: typer.Context,
     as_json: AsJson = False,
     all_: Annotated[bool, typer.Option("--all", help="Archived ones too.")] = False,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Runs, tokens and what they cost instead.")] = False,
 ) -> int:
-    from standfast.cli import session_commands
+    from standfast.cli import session_commands, statistics_command
 
+    if statistics:
+        return _run(statistics_command.statistics(ctx.obj, as_json=as_json))
     return _run(session_commands.sessions(ctx.obj, archived=all_, as_json=as_json))
 
 

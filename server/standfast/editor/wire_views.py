@@ -7,9 +7,11 @@ from typing import Any, cast
 
 from standfast.editor.fitting import call_actions
 from standfast.events import types as facts
+from standfast.model.prices import estimate_usd
 from standfast.projections.attention import AttentionItem
 from standfast.projections.recovery_view import targets_of, verdict_of
-from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow
+from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, Spent
+from standfast.projections.session_changes import DAY_MS
 from standfast.protocol import objects as wire
 from standfast.protocol.results import QueueResult, RunListResult, RunStartResult
 from standfast.session.views import Recovery, RunPage, SessionView, StartedRun
@@ -68,8 +70,16 @@ def run_page(page: RunPage) -> RunListResult:
         mean_duration_ms=found.mean_duration_ms,
         input_tokens=found.input_tokens,
         output_tokens=found.output_tokens,
+        spent=[_spent(one) for one in found.spent],
     )
     return RunListResult(runs=[run(row) for row in page.runs], statistics=statistics, next_cursor=page.next_cursor)
+
+
+def _spent(one: Spent) -> wire.Spent:
+    return wire.Spent(
+        day_at_ms=one.day * DAY_MS, model=one.model, requests=one.requests, usage=wire.Usage.model_validate(one.usage),
+        estimated_usd=estimate_usd(one.model, one.usage),
+    )  # fmt: skip
 
 
 def queue_items(messages: Sequence[MessageRow]) -> list[wire.QueueItem]:

@@ -90,14 +90,29 @@ class Run(Wire, frozen=True):
     usage: Maybe[Usage] = None
 
 
+class Spent(Wire, frozen=True):
+    """What one model used on one day. `estimatedUsd`: at the list price; absent for a model whose price is not known."""
+
+    day_at_ms: int
+    """Where the day (UTC) begins."""
+    model: str
+    requests: int
+    usage: Usage
+    estimated_usd: Maybe[float] = None
+
+
 class RunStatistics(Wire, frozen=True):
-    """Of all runs that a `run/list` selects, not only of its page."""
+    """Of all runs that a `run/list` selects, not only of its page.
+
+    `spent`: newest days first, at most 400; of the sessions that were selected, whatever their runs' status, checkpoints included.
+    """
 
     total: int
     by_status: dict[str, int]
     mean_duration_ms: Maybe[float] = None
     input_tokens: int
     output_tokens: int
+    spent: list[Spent]
 
 
 class QueueItem(Wire, frozen=True):

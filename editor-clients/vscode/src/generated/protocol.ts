@@ -429,13 +429,18 @@ export interface RunState {
   status: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "interrupted";
 }
 
-/** Of all runs that a `run/list` selects, not only of its page. */
+/**
+ * Of all runs that a `run/list` selects, not only of its page.
+ *
+ * `spent`: newest days first, at most 400; of the sessions that were selected, whatever their runs' status, checkpoints included.
+ */
 export interface RunStatistics {
   total: number;
   byStatus: Record<string, number>;
   meanDurationMs?: number;
   inputTokens: number;
   outputTokens: number;
+  spent: Spent[];
 }
 
 /** `text` is put in after the current tool call. */
@@ -588,6 +593,16 @@ export interface SessionUpdateParams {
   status?: "active" | "completed" | "archived";
   mode?: "plan" | "ask" | "edit" | "auto";
   model?: string;
+}
+
+/** What one model used on one day. `estimatedUsd`: at the list price; absent for a model whose price is not known. */
+export interface Spent {
+  /** Where the day (UTC) begins. */
+  dayAtMs: number;
+  model: string;
+  requests: number;
+  usage: Usage;
+  estimatedUsd?: number;
 }
 
 /** One thing a call acts on and what became of it: a file (`uri`) or a command (`command`). */

@@ -358,12 +358,15 @@
 ---@field status "queued"|"running"|"succeeded"|"failed"|"cancelled"|"interrupted"
 
 --- Of all runs that a `run/list` selects, not only of its page.
+---
+--- `spent`: newest days first, at most 400; of the sessions that were selected, whatever their runs' status, checkpoints included.
 ---@class standfast.RunStatistics
 ---@field total integer
 ---@field byStatus table<string, integer>
 ---@field meanDurationMs? number
 ---@field inputTokens integer
 ---@field outputTokens integer
+---@field spent standfast.Spent[]
 
 --- `text` is put in after the current tool call.
 ---@class standfast.RunSteerParams
@@ -491,6 +494,14 @@
 ---@field status? "active"|"completed"|"archived"
 ---@field mode? "plan"|"ask"|"edit"|"auto"
 ---@field model? string
+
+--- What one model used on one day. `estimatedUsd`: at the list price; absent for a model whose price is not known.
+---@class standfast.Spent
+---@field dayAtMs integer Where the day (UTC) begins.
+---@field model string
+---@field requests integer
+---@field usage standfast.Usage
+---@field estimatedUsd? number
 
 --- One thing a call acts on and what became of it: a file (`uri`) or a command (`command`).
 ---@class standfast.Target
