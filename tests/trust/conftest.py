@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,22 @@ from standfast.process import sandbox
 from standfast.process.launch import Commands
 
 
-def confined_place(base: Path, level: sandbox.Level, *, grace_ms: int = 30_000) -> Place:
-    """A place like those of tests/process, with a home of its own. Skips where the machine cannot do the level."""
+def confined_place(
+    base: Path,
+    level: sandbox.Level,
+    *,
+    grace_ms: int = 30_000,
+    path: str | None = None,
+    read: Sequence[str] = (sys.prefix, sys.base_prefix),
+) -> Place:
+    """A place like those of tests/process, with a home of its own. Skips where the machine cannot do the level. `path`: the person's
+    PATH, if another than the test's; `read`: what their settings add.
+    """
     home, state = base / "home", base / "state"
-    home.mkdir()
-    state.mkdir()
-    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
-    exposure = sandbox.expose(str(home), own=[str(state)], path=environ["PATH"], read=[sys.prefix, sys.base_prefix])
+    home.mkdir(exist_ok=True)
+    state.mkdir(exist_ok=True)
+    environ = {"PATH": path or os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    exposure = sandbox.expose(str(home), own=[str(state)], path=environ["PATH"], read=read)
     found = sandbox.detect(exposure, best=level)
     if found.level != level:
         pytest.skip(f"this machine cannot do {level}: {found.why}")

@@ -34,7 +34,15 @@ VICTIM = "import sys,time; sys.stdout.write('ready\\n'); sys.stdout.flush(); sys
 def build(base: Path) -> dict[str, Any]:
     """The files: a workspace with repositories and settings, a home with secrets, another project, a state directory."""
     workspace, home, outside, state = (base / name for name in ("workspace", "home", "outside", "state"))
-    for folder in (workspace, home / ".ssh", outside, state, workspace / ".vscode"):
+    for folder in (
+        workspace,
+        home / ".ssh",
+        home / ".config/JetBrains",
+        home / ".claude",
+        outside,
+        state,
+        workspace / ".vscode",
+    ):
         folder.mkdir(parents=True)
     for repository in (workspace, workspace / "vendor/sub"):
         repository.mkdir(parents=True, exist_ok=True)
@@ -111,13 +119,16 @@ async def run(base: Path, level: Any, probes: Path) -> dict[str, Any]:
         commands = Commands(environ=environ, sandbox=found)
         directory = Path(world["state"], "commands", "call_1")
         argv = [os.path.realpath(sys.executable), "-I", "-S", str(workspace / "probes.py"), json.dumps(world)]
-        kept = protected(workspace)
-        bounds = sandbox.Bounds(str(workspace), read_only=(*kept.read_only, *kept.stand_ins))
+        kept = protected(workspace, world["home"])
+        bounds = sandbox.Bounds(
+            str(workspace), read_only=kept.read_only, stand_ins=kept.stand_ins if level == "full" else ()
+        )
         done = sandbox.confine(found, argv, bounds, cwd=str(workspace), private=directory)
         spec = Spec(
             argv=done.argv, command="probes", cwd=str(workspace), call_id="call_1", session_id="ses_1", operation_id="op_1",
             timeout_ms=60_000, confinement=done.confinement,
             placeholders=kept.stand_ins if level == "full" else (), placeholder_lock=str(base / "state/stand-ins/w"),
+            set_aside=kept.set_aside if level == "full" else (),
         )  # fmt: skip
         await commands.start(directory, spec, {**command_environment(environ, "op_1"), **done.environment})
         state = await commands.wait(directory)

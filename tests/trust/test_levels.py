@@ -153,6 +153,8 @@ async def test_stand_ins_are_in_the_workspace_only_while_a_command_runs(
 ) -> None:
     if not can("full"):
         pytest.skip("this machine cannot do full")
+    for used in (".vscode-server", ".config/JetBrains"):
+        (home / used).mkdir(parents=True)
     running = start(home, fake_api, level="full")
     try:
         async with open_editor(home, [workspace]) as editor:

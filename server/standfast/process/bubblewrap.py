@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from standfast.process.confine import FILTER_FD
 from standfast.process.exposure import Exposure, beneath
+from standfast.process.placeholders import LOCK_FD
 
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """By absolute path only: a PATH can be changed by whoever may write in one of its directories."""
@@ -28,8 +29,12 @@ class Bounds(NamedTuple):
     read_only: tuple[str, ...] = ()
     """Beneath the workspace: git's own, and what starts programs."""
     read: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    """Of the read-only ones: those that the supervisor makes (`placeholders.py`)."""
     write: tuple[str, ...] = ()
     """Outside the workspace (the git directory of a linked worktree, for git itself)."""
+    called: str = ""
+    """By which other name the person calls the workspace, empty if by none."""
 
 
 def find_program() -> str | None:
@@ -52,22 +57,35 @@ def command_line(
     if not bounds.network:
         words.append("--unshare-net")
     words += ["--cap-drop", "ALL", "--seccomp", str(filter_fd)]
+    words += ["--sync-fd", str(LOCK_FD)] if bounds.stand_ins else []
     for path in exposure.system:
-        words += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
+        within = os.path.islink(path) and any(beneath(os.path.realpath(path), one) for one in exposure.system)
+        words += ["--symlink", os.readlink(path), path] if within else ["--ro-bind", path, path]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for path in (*EMPTY, exposure.home):
         words += ["--tmpfs", path] if path != "/" else []
     if bounds.network:
         words += _each("--ro-bind", _name_service())
+    words += _link(exposure.home, exposure.home_link, exposure.system)
     words += _each("--ro-bind", exposure.tools) + _each("--ro-bind", bounds.read)
+    words += [] if bounds.network else _each("--ro-bind", exposure.caches)
     words += _each("--bind", exposure.write)
     words += ["--bind", bounds.workspace, bounds.workspace, *_each("--bind", bounds.write)]
+    words += _link(
+        bounds.workspace, bounds.called, (*exposure.system, *exposure.tools, exposure.home_link, bounds.workspace)
+    )
     masked = _reachable(exposure, bounds)
-    pinned = _parents((*bounds.read_only, *masked), bounds.workspace)
-    words += [word for path, option in _by_depth(pinned, bounds.read_only) for word in (option, path, path)]
+    read_only = (*bounds.read_only, *bounds.stand_ins)
+    pinned = _parents((*read_only, *masked), bounds.workspace)
+    words += [word for path, option in _by_depth(pinned, read_only) for word in (option, path, path)]
     for path in masked:
         words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     return [*words, "--chdir", cwd, "--", *argv]
+
+
+def _link(path: str, called: str, there: Iterable[str]) -> list[str]:
+    """Another name for a place, where nothing that is shown holds that name already."""
+    return ["--symlink", path, called] if called and not any(one and beneath(called, one) for one in there) else []
 
 
 def _each(option: str, paths: Iterable[str]) -> list[str]:
@@ -95,7 +113,15 @@ def _by_depth(pinned: set[str], read_only: Sequence[str]) -> list[tuple[str, str
 
 def _reachable(exposure: Exposure, bounds: Bounds) -> list[str]:
     """Hidden places that something visible would show. Others are not there anyway, and mounting over them would make them."""
-    shown = [*exposure.system, *exposure.tools, *exposure.write, *bounds.read, *bounds.write, bounds.workspace]
+    shown = [
+        *exposure.system,
+        *exposure.tools,
+        *exposure.caches,
+        *exposure.write,
+        *bounds.read,
+        *bounds.write,
+        bounds.workspace,
+    ]
     return [path for path in exposure.hidden if any(beneath(path, one) for one in shown) and os.path.lexists(path)]
 
 

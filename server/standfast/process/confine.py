@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 from typing import Any, NamedTuple
 
 from standfast.process import landlock, seccomp
 
 FILTER_FD = 9
 """Where bubblewrap is told to read the filter from."""
+TASKS_MAX = 16_384
+"""Processes and threads at once: a fork bomb ends here (in `full` counted from 0, else with the user's others; root has no limit)."""
 _PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP = 38, 24
 
 
@@ -59,6 +62,10 @@ def enter(confinement: Confinement) -> None:
     """Confine this process, or get ready for the program that does. Raises OSError: then the command must not run."""
     for directory in confinement.make:
         os.makedirs(directory, mode=0o700, exist_ok=True)
+    for limit, value in ((resource.RLIMIT_NPROC, TASKS_MAX), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(limit)[1]
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (most, most))
     program = seccomp.program(sockets=confinement.sockets)
     if confinement.level == "full":
         handle = os.memfd_create("filter", 0)

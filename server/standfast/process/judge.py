@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from standfast.process import record as records
+from standfast.process import tree
 from standfast.process.identity import alive
 
 Found = Literal["never_begun", "starting", "running", "unsupervised", "ended", "lost", "later_version"]
@@ -71,7 +72,7 @@ def _seen(place: str) -> State | None:
         return None
     if alive(record.supervisor):
         return State("running", record)
-    living = alive(record.process)
+    living = alive(record.process) or bool(tree.of_operation(record.process, record.operation_id))
     end = records.read_exit(place)  # written between our two looks
     if end is not None:
         return State("ended", record, end)

@@ -17,6 +17,7 @@ from pathlib import Path
 import standfast
 from standfast.clock import Clock, SystemClock
 from standfast.failpoints import hit
+from standfast.process import placeholders
 from standfast.process import record as records
 from standfast.process.identity import Identity, alive
 from standfast.process.judge import State, judge, look
@@ -95,6 +96,7 @@ class Commands:
     async def adopt_all(self, spool: Path) -> list[records.Record]:
         """At daemon start: take over every command that still lives, so that none is ended for want of a daemon."""
         adopted: list[records.Record] = []
+        await asyncio.to_thread(placeholders.clear, str(stand_ins(spool)))
         for directory, record in await asyncio.to_thread(living, spool):
             if await self._adopt(directory, record.supervisor):
                 adopted.append(record)
@@ -111,6 +113,8 @@ class Commands:
             if state.found == "unsupervised":
                 await asyncio.sleep(10 * LOOK_S)
             elif state.found not in ("running", "starting"):
+                if state.found == "lost":
+                    await _clear(directory)
                 return state
             else:  # it ended, or is ending, between the two looks
                 await asyncio.sleep(LOOK_S)
@@ -129,6 +133,7 @@ class Commands:
             state = await asyncio.to_thread(judge, directory)
         if state.record is not None and state.found in ("running", "unsupervised"):
             await end_unsupervised(directory, state.record, self.clock)
+            await _clear(directory)
             state = await asyncio.to_thread(judge, directory)
         return state
 
@@ -171,6 +176,16 @@ class Commands:
 
     def _forget(self, directory: Path) -> None:
         self._held.pop(directory, None)
+
+
+async def _clear(directory: Path) -> None:
+    """What the supervisor of this command did not live to remove."""
+    await asyncio.to_thread(placeholders.clear, str(stand_ins(directory.parent)))
+
+
+def stand_ins(spool: Path) -> Path:
+    """Where the locks lie that say which stand-ins a spool directory's commands need (`placeholders.py`)."""
+    return spool.with_name("stand-ins")
 
 
 def living(spool: Path) -> list[tuple[Path, records.Record]]:

@@ -66,6 +66,8 @@ class Spec(NamedTuple):
     placeholders: tuple[str, ...] = ()
     """Directories that have to be there before it starts (`placeholders.py`); `placeholder_lock` says who needs them."""
     placeholder_lock: str = ""
+    set_aside: tuple[str, ...] = ()
+    """What is not there and is not to stay if the command makes it."""
 
 
 class Record(NamedTuple):
@@ -95,6 +97,8 @@ class Exit(NamedTuple):
     """Output beyond the cap that was thrown away."""
     left_behind: int = 0
     """Processes that outlived the command's own one and were ended."""
+    set_aside: tuple[str, ...] = ()
+    """New names of what it made where it must not."""
 
     @property
     def code(self) -> int | None:
@@ -209,6 +213,7 @@ def put_exit(directory: str, end: Exit) -> None:
             "why": end.why,
             "droppedBytes": end.dropped_bytes,
             "leftBehind": end.left_behind,
+            "setAside": list(end.set_aside),
         },
     )
 
@@ -226,6 +231,7 @@ def read_exit(directory: str) -> Exit | None:
         why=found["why"],
         dropped_bytes=found["droppedBytes"],
         left_behind=found["leftBehind"],
+        set_aside=tuple(found.get("setAside", ())),  # not in the records of earlier versions
     )
 
 

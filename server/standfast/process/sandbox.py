@@ -90,6 +90,7 @@ def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, 
     if sandbox.level == "none" or sandbox.exposure is None:
         return Confined(list(argv), None, {})
     exposure = sandbox.exposure
+    caches = () if bounds.network else exposure.caches
     if sandbox.level == "full":
         words = bubblewrap.command_line(sandbox.program, exposure, bounds, argv, cwd=cwd)
         return Confined(words, Confinement("full"), {"TMPDIR": "/tmp"})
@@ -98,7 +99,7 @@ def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, 
         "partial",
         sockets=bounds.network,
         read=_without(
-            [*exposure.system, *_ALSO_READ, *exposure.tools, *bounds.read, *_resolver(bounds)], exposure.hidden
+            [*exposure.system, *_ALSO_READ, *exposure.tools, *caches, *bounds.read, *_resolver(bounds)], exposure.hidden
         ),
         write=_without(
             [bounds.workspace, temporary, *_DEVICES, *exposure.write, *bounds.write], exposure.hidden, [temporary]

@@ -133,7 +133,7 @@ class Supervisor:
         self.main = os.fork()
         if self.main == 0:
             os.close(gate_write)
-            _execute(self.spec, stdin, output, gate)
+            _execute(self.spec, stdin, output, gate, self.placeholders)
         for handle in (stdin, output, gate):
             os.close(handle)
         self._record()
@@ -233,9 +233,14 @@ class Supervisor:
             self.stage, self.left_behind = "given up", len(self._tree())
 
     def _kill(self, now: float) -> None:
-        """Again and again until nothing is left: what forks while we look is met the next time."""
+        """Again and again until nothing is left: what forks while we look is met the next time. In a namespace of its own all ends at
+        once with the first process of it, a fork bomb too."""
         self.deadline = now + KILL_AGAIN_S
-        tree.kill(self._tree)
+        confinement = confine.from_spec(self.spec.confinement)
+        if confinement is not None and confinement.level == "full":
+            tree.kill_outermost(os.getpid())
+        else:
+            tree.kill(self._tree)
 
     def _wait_ms(self) -> int | None:
         due = [moment for moment in (self.timeout, self.abandon, self.deadline) if moment is not None]
@@ -319,7 +324,8 @@ class Supervisor:
 
     def _finish(self) -> None:
         self.output.close()
-        placeholders.let_go(self.placeholders)
+        placeholders.let_go(self.spec.placeholder_lock, self.placeholders)
+        aside = placeholders.set_aside(self.spec.set_aside, self.spec.call_id)
         confine.leave(confine.from_spec(self.spec.confinement))
         code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
         end = records.Exit(
@@ -330,6 +336,7 @@ class Supervisor:
             why=self.why,
             dropped_bytes=self.output.dropped,
             left_behind=self.left_behind,
+            set_aside=tuple(aside),
         )
         for _ in range(RECORD_TRIES):
             try:
@@ -350,7 +357,7 @@ def _become_subreaper() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _execute(spec: records.Spec, stdin: int, output: int, gate: int) -> None:
+def _execute(spec: records.Spec, stdin: int, output: int, gate: int, lock: int) -> None:
     """In the new process: a session of its own, only descriptors 0 to 2, wait for the gate, become the command."""
     try:
         os.setsid()
@@ -364,6 +371,7 @@ def _execute(spec: records.Spec, stdin: int, output: int, gate: int) -> None:
         os.umask(spec.umask)
         os.chdir(spec.cwd)
         if (confinement := confine.from_spec(spec.confinement)) is not None:
+            placeholders.hand_on(lock)
             confine.enter(confinement)
         os.execve(spec.argv[0], spec.argv, {**os.environ, "PWD": spec.cwd})
     except (OSError, KeyError) as error:

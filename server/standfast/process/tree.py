@@ -28,7 +28,7 @@ def _table() -> list[Stat]:
 
 def descendants(root: int) -> list[Stat]:
     """All living processes beneath `root`, itself not among them."""
-    children = _children if os.path.exists(f"/proc/{root}/task/{root}/children") else _children_by_table()
+    children = _looker(root)
     found: list[Stat] = []
     waiting = [root]
     while waiting:
@@ -36,6 +36,10 @@ def descendants(root: int) -> list[Stat]:
         found += beneath
         waiting += [stat.pid for stat in beneath]
     return found
+
+
+def _looker(root: int) -> Callable[[int], list[Stat]]:
+    return _children if os.path.exists(f"/proc/{root}/task/{root}/children") else _children_by_table()
 
 
 def _children(pid: int) -> list[Stat]:
@@ -104,6 +108,14 @@ def terminate(processes: Iterable[Stat]) -> None:
     for stat in processes:
         send(stat, signal.SIGTERM)
         send(stat, signal.SIGCONT)
+
+
+def kill_outermost(root: int) -> None:
+    """Kill the children of `root` and theirs: the sandbox itself, and the first process of its namespace."""
+    children = _looker(root)
+    outer = children(root)
+    for stat in (*(inner for one in outer for inner in children(one.pid)), *outer):
+        send(stat, signal.SIGKILL)
 
 
 def kill(look: Callable[[], list[Stat]]) -> None:

@@ -152,6 +152,11 @@ def _told(end: records.Exit) -> str:
             f"\n[{end.left_behind} of its processes were still there when it ended, and were ended too. "
             "Use background: true for what is to stay.]"
         )
+    if end.set_aside:
+        how += (
+            f"\n[It made what an editor or agent acts upon; that was renamed: {', '.join(map(visible, end.set_aside))}. "
+            "If the person wants it, they rename it back.]"
+        )
     if end.dropped_bytes:
         how += f"\n[{end.dropped_bytes} bytes of output over the limit were not kept.]"
     return how

@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from standfast.process.launch import Commands
+from standfast.process.exposure import base_of
+from standfast.process.launch import Commands, stand_ins
 from standfast.process.record import Spec
 from standfast.process.sandbox import UNCONFINED, Bounds, confine
 from standfast.tools.base import Outcome, ToolContext
@@ -32,6 +33,8 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 """What programs say where a sandbox stops them; also for other reasons, so it is told as a possibility."""
+ENVIRONMENTS = (".venv", "venv", "env")
+"""Where a Python project has its virtual environment."""
 _SETUP_FAILED = re.compile(r"\A\(?bwrap: ")
 
 
@@ -80,29 +83,33 @@ async def confined(
     if sandbox.level == "none":
         return spec, dict(environment)
     workspace = await asyncio.to_thread(ctx.workspace.resolve)
-    look = _git_bounds if for_git else _command_bounds
-    bounds, stand_ins = await asyncio.to_thread(look, workspace, under.network)
+    home = sandbox.exposure.home if sandbox.exposure else ""
+    bounds, aside = await asyncio.to_thread(_bounds, workspace, home, for_git=for_git)
+    bounds = bounds._replace(network=under.network, called="" if ctx.workspace == workspace else str(ctx.workspace))
     done = confine(sandbox, spec.argv, bounds, cwd=spec.cwd, private=ctx.spool / ctx.call_id)
     spec = spec._replace(argv=done.argv, confinement=done.confinement)
-    if stand_ins and sandbox.level == "full":
-        lock = ctx.spool.with_name("stand-ins") / sha256(bytes(workspace)).hexdigest()[:32]
-        spec = spec._replace(placeholders=stand_ins, placeholder_lock=str(lock))
+    if sandbox.level == "full":
+        lock = stand_ins(ctx.spool) / sha256(bytes(workspace)).hexdigest()[:32]
+        spec = spec._replace(
+            placeholders=bounds.stand_ins, placeholder_lock=str(lock), set_aside=() if spec.background else aside
+        )
     return spec, {**environment, **done.environment}
 
 
-def _command_bounds(workspace: Path, network: bool) -> tuple[Bounds, tuple[str, ...]]:  # noqa: FBT001 - called by position in a thread
-    """What a command may touch in this workspace, and the stand-ins to be made for it."""
-    kept = protected(workspace)
-    read_only = tuple(dict.fromkeys((*kept.read_only, *kept.stand_ins)))
-    git = _elsewhere(git_directory(workspace), workspace)
-    return Bounds(str(workspace), network=network, read_only=read_only, read=git), kept.stand_ins
-
-
-def _git_bounds(workspace: Path, network: bool) -> tuple[Bounds, tuple[str, ...]]:  # noqa: FBT001
-    """The same for git itself."""
+def _bounds(workspace: Path, home: str, *, for_git: bool) -> tuple[Bounds, tuple[str, ...]]:
+    """What may be touched in this workspace, and what is set aside if it is made (by git itself nothing: that was committed)."""
     git = git_directory(workspace)
-    parts = executable_parts(git) if git is not None else ()
-    return Bounds(str(workspace), network=network, read_only=parts, write=_elsewhere(git, workspace)), ()
+    if for_git:
+        parts = executable_parts(git) if git is not None else ()
+        return Bounds(str(workspace), read_only=parts, write=_elsewhere(git, workspace)), ()
+    kept = protected(workspace, home)
+    read = (*_elsewhere(git, workspace), *_pythons(workspace))
+    return Bounds(str(workspace), read_only=kept.read_only, stand_ins=kept.stand_ins, read=read), kept.set_aside
+
+
+def _pythons(workspace: Path) -> tuple[str, ...]:
+    """The installations that the workspace's virtual environments stand on, wherever the person put those."""
+    return tuple(one for name in ENVIRONMENTS for one in base_of(str(workspace / name)))
 
 
 def _elsewhere(git: Path | None, workspace: Path) -> tuple[str, ...]:

@@ -20,8 +20,20 @@ _UNSEEN = frozenset(
 _DIRECTORIES = frozenset(pattern.rpartition("/")[0] for pattern, _ in STARTS_PROGRAMS if "/" in pattern)
 _FILES = frozenset(pattern for pattern, _ in STARTS_PROGRAMS if "/" not in pattern and "*" not in pattern)
 _SUFFIX = ".code-workspace"
-STAND_INS = (".vscode", ".idea", ".zed", ".claude", ".cursor", ".codex", ".gemini", ".standfast")
-"""Acted upon by an open editor or agent as soon as they appear: kept from appearing while a command runs."""
+NEW: dict[str, tuple[str, ...]] = {
+    ".vscode": (".vscode", ".vscode-server", ".vscode-oss", ".config/Code", ".config/VSCodium", ".local/share/code-server",
+                ".cursor-server", ".config/Cursor", ".windsurf-server", ".config/Windsurf"),
+    ".idea": (".config/JetBrains", ".local/share/JetBrains", ".cache/JetBrains"),
+    ".zed": (".config/zed", ".local/share/zed", ".zed_server"),
+    ".claude": (".claude", ".config/claude"),
+    ".cursor": (".cursor", ".cursor-server", ".config/Cursor"),
+    ".codex": (".codex",),
+    ".gemini": (".gemini",),
+    ".standfast": (),
+    ".mcp.json": (),
+}  # fmt: skip
+"""Acted upon by an open editor or agent as soon as they appear → where that keeps its own things beneath the home. Where it is used,
+an empty directory stands in while a command runs; where not, what a command makes is set aside after it."""
 
 
 class Protected(NamedTuple):
@@ -31,18 +43,25 @@ class Protected(NamedTuple):
     """What exists."""
     stand_ins: tuple[str, ...]
     """Directories that are to be there, empty and read-only, because they do not exist yet (or are others' stand-ins)."""
+    set_aside: tuple[str, ...]
+    """What does not exist, and is not to stay if a command makes it."""
 
 
-def protected(workspace: Path) -> Protected:
-    """Walk the workspace (links are not followed)."""
+def protected(workspace: Path, home: str) -> Protected:
+    """Walk the workspace (links are not followed). `home`: the person's, which shows what programs they use."""
     found: list[str] = []
     waiting, looked = [str(workspace)], 0
     while waiting and looked < FOLDERS_MAX:
         looked += 1
         waiting += _look(waiting.pop(0), found)
-    missing = [str(workspace / name) for name in STAND_INS if not os.path.lexists(workspace / name)]
-    empty = [path for path in found if os.path.basename(path) in STAND_INS and _is_empty(path)]
-    return Protected(tuple(found), (*missing, *empty))
+    missing = [name for name in NEW if not os.path.lexists(workspace / name)]
+    used = [name for name in missing if any(os.path.exists(os.path.join(home, place)) for place in NEW[name])]
+    empty = [path for path in found if os.path.basename(path) in NEW and _is_empty(path)]
+    return Protected(
+        tuple(path for path in found if path not in empty),
+        (*(str(workspace / name) for name in used), *empty),
+        tuple(str(workspace / name) for name in missing if name not in used),
+    )
 
 
 def _look(directory: str, found: list[str]) -> list[str]:
