@@ -124,8 +124,10 @@ class Sessions:
         self, session_id: str, *, after_seq: int | None = None, before_seq: int | None = None, limit: int | None = None
     ) -> tuple[builtins.list[WireEvent], bool]:
         """(events ascending, has_more). Raises SessionNotFound."""
-        await self._row(session_id)
-        return await history.page(self._store, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit)
+        found = await history.page(self._store, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit)
+        if not found[0]:  # only then it is a question: whoever reads a long history pays for one look a page
+            await self._row(session_id)
+        return found
 
     async def update(
         self,
