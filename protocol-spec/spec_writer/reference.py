@@ -66,6 +66,8 @@ def _order(method: Method) -> str:
         parts.append("In order with the others of its session.")
     if method.reads:
         parts.append("Reads only: may be cancelled half way.")
+    if method.stops:
+        parts.append("May be cancelled half way: then nothing of it is left.")
     return " ".join(parts)
 
 

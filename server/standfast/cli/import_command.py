@@ -20,10 +20,13 @@ async def import_(door: Door, paths: list[Path], *, force: bool, as_json: bool) 
     found = await asyncio.to_thread(lambda: [each for path in paths for each in sources(path)])
     failed = 0
     async with talk(door) as client:
+        client.listen(_show_progress)
         for number, (path, named) in enumerate(found, start=1):
             if len(found) > 1 and not as_json:
                 output.err.print(f"{number} of {len(found)}: {path.name}", markup=False)
             params: Json = {"uri": path.as_uri(), **({"force": True} if force else {})}
+            if output.err.is_terminal and not as_json:
+                params["workDoneToken"] = number
             try:
                 session = (await client.request("standfast/session/import", params))["session"]
             except RequestFailed as error:
@@ -41,11 +44,18 @@ async def import_(door: Door, paths: list[Path], *, force: bool, as_json: bool) 
     return output.FAILED if failed else output.DONE
 
 
+def _show_progress(method: str, params: Json) -> None:
+    """How far a big file is, in one line of the terminal that is written over."""
+    if method == "$/progress":
+        said = params["value"].get("message", "")
+        output.err.print(f"\r{said:<30}\r", end="", markup=False)
+
+
 def sources(path: Path) -> list[tuple[Path, bool]]:
     """What a path of `import` means: (what to take in, whether the person named that very thing)."""
     if not path.is_dir() or (path / "events.jsonl").exists():
         return [(path, True)]
-    beneath = sorted(each for each in path.rglob("*.jsonl") if each.is_file())
+    beneath = sorted(each for kind in ("*.jsonl", "*.jsonl.zst") for each in path.rglob(kind) if each.is_file())
     exported = {each.parent for each in beneath if each.name == "events.jsonl"}
     files = [each for each in beneath if each.parent not in exported and each.name not in INDEXES]
     return [(each, False) for each in [*sorted(exported), *files]] or [(path, True)]

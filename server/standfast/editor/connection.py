@@ -49,6 +49,7 @@ class _Running:
     task: asyncio.Task[None]
     turn: Turn
     reads: bool
+    stops: bool
     begun: bool = False
 
 
@@ -87,7 +88,7 @@ class Connection:
                 self._client.leave()
                 self._outbox.close()  # what is being changed for this client is carried to its end, but nobody waits for it
                 for running in list(self._running.values()):
-                    if running.reads or not running.begun:
+                    if running.reads or running.stops or not running.begun:
                         running.task.cancel()
         finally:
             await self._life.leave()
@@ -179,7 +180,7 @@ class Connection:
             return
         turn = self._turns.take(prepared.key)
         task = self._tasks.create_task(self._carry_out(request, prepared, turn), name=request.method[:80])
-        self._running[request.id] = _Running(task, turn, prepared.reads)
+        self._running[request.id] = _Running(task, turn, prepared.reads, prepared.stops)
 
     async def _carry_out(self, request: Request, prepared: Prepared, turn: Turn) -> None:
         """Wait for the turn, run, answer: once, unless `_cancel` has answered already."""
@@ -212,7 +213,8 @@ class Connection:
         return True
 
     def _cancel(self, params: Any) -> None:
-        """`$/cancelRequest`: before it began it never runs; what only reads is stopped; what changes something goes on."""
+        """`$/cancelRequest`: before it began it never runs; what only reads is stopped, and what leaves nothing then (it is answered
+        once nothing is left); what else changes something goes on."""
         given: Any = cast(dict[str, Any], params).get("id") if isinstance(params, dict) else None
         if isinstance(given, bool) or not isinstance(given, int | str):
             return
@@ -222,6 +224,8 @@ class Connection:
             running.turn.leave()
             running.task.cancel()
             self._fail(given, _cancelled())
+        elif running is not None and running.stops:
+            running.task.cancel()
 
     # -- notifications --
 

@@ -28,6 +28,7 @@ class Prepared:
     reads: bool
     run: Callable[[], Any]
     """Returns an awaitable of an Answer."""
+    stops: bool = False
 
 
 def prepare(core: Core, client: Client, server: EditorServer | None, request: Request) -> Prepared:
@@ -37,7 +38,7 @@ def prepare(core: Core, client: Client, server: EditorServer | None, request: Re
         handler = HANDLERS[request.method]
         params = method.params.model_validate({} if request.params is None else _by_name(request.params))
         key = _key(params) if method.serialize_on == "session" else None
-        return Prepared(key, method.reads, lambda: handler(core, client, params))
+        return Prepared(key, method.reads, lambda: handler(core, client, params), method.stops)
     feature = server.handler(request.method) if server is not None else None
     if feature is None:
         raise WireFault(METHOD_NOT_FOUND, f"There is no method {_shown(request.method)}.")

@@ -13,6 +13,7 @@ from standfast.editor.answers import Answer, answer, with_events
 from standfast.editor.clients import Client
 from standfast.editor.core import Core, Measured
 from standfast.editor.following import attach, detach
+from standfast.editor.progress import taking_in
 from standfast.editor.uris import path_of, uri_of
 from standfast.events.types import TextContent
 from standfast.protocol import objects, params, results
@@ -91,7 +92,8 @@ async def session_export(core: Core, client: Client, p: params.SessionExportPara
 
 
 async def session_import(core: Core, client: Client, p: params.SessionImportParams) -> Answer:
-    view = await core.sessions.import_(p.uri, force=bool(p.force))
+    async with taking_in(client, p.work_done_token, p.uri) as progress:
+        view = await core.sessions.import_(p.uri, force=bool(p.force), progress=progress)
     return answer(results.SessionResult(session=views.session(view)))
 
 

@@ -1,16 +1,19 @@
-"""Runs as LSP work-done progress that can be cancelled (design.md "Editor surface")."""
+"""LSP work-done progress: runs, which it can cancel (design.md "Editor surface"), and what is taken in, by the client's own token."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 
 from standfast.editor.attention_view import visible
 from standfast.editor.clients import Client, PeerError, PeerGone
+from standfast.session.histories import Progress
 from standfast.session.sessions import Sessions
 
 OVER_KEPT = 256
@@ -96,9 +99,30 @@ def _send(client: Client, run_id: str, value: Any) -> None:
     client.notify_lsp(types.PROGRESS, types.ProgressParams(token=_MARK + run_id, value=_plain(value)))
 
 
+@contextlib.asynccontextmanager
+async def taking_in(client: Client, token: int | str | None, uri: str) -> AsyncGenerator[Progress | None]:
+    """Tell how far an import is, if the client gave a token for it. It is cancelled by `$/cancelRequest`, not by the token."""
+    if token is None:
+        yield None
+        return
+
+    def tell(value: Any) -> None:
+        client.notify_lsp(types.PROGRESS, types.ProgressParams(token=token, value=_plain(value)))
+
+    async def report(events: int) -> None:
+        tell(types.WorkDoneProgressReport(message=f"{events} events"))
+
+    name = unquote(uri.rstrip("/").rpartition("/")[2])
+    tell(types.WorkDoneProgressBegin(title=visible(f"Standfast: taking in {name}")))
+    try:
+        yield report
+    finally:
+        tell(types.WorkDoneProgressEnd())
+
+
 def _plain(value: Any) -> dict[str, Any]:
     """A progress value as JSON: `value` of $/progress is any value to lsprotocol, so that it would not be encoded as its type."""
     found = {"kind": value.kind, "title": getattr(value, "title", None), "message": value.message}
     if isinstance(value, types.WorkDoneProgressBegin):
-        found["cancellable"] = True
+        found["cancellable"] = value.cancellable
     return {key: part for key, part in found.items() if part is not None}

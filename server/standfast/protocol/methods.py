@@ -29,6 +29,8 @@ class Method:
     serialize_on: Literal["session", "none"] = "none"
     reads: bool = False
     """It changes nothing, so that `$/cancelRequest` may stop it half way; what changes something is carried to its end."""
+    stops: bool = False
+    """It changes something whole or not at all, so that `$/cancelRequest`, or the end of the connection, may stop it too."""
     since: int = 1
     stability: Literal["stable", "proposed"] = "stable"
 
@@ -46,6 +48,11 @@ def _do(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str)
 def _change(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str) -> Method:
     """A request of the client that is handled in order with the others of its session."""
     return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors, serialize_on="session")
+
+
+def _stoppable(verb: str, takes: type[Wire], gives: type[Wire], doc: str, *errors: str) -> Method:
+    """A long request of the client that waits for no other and leaves nothing where it is stopped."""
+    return Method(f"standfast/{verb}", "request", "clientToServer", takes, gives, doc, errors, stops=True)
 
 
 def _tell(verb: str, takes: type[Wire], doc: str) -> Method:
@@ -143,11 +150,11 @@ _TABLE = (
         _NO_SESSION,
         "ExportFailed",
     ),
-    _do(
+    _stoppable(
         "session/import",
         params.SessionImportParams,
         results.SessionResult,
-        "Take a session in. A history that is already here adds nothing.",
+        "Take a session in. A history that is already here adds nothing. Cancelled, it leaves nothing.",
         "ImportFailed",
         "HistoryDamaged",
     ),

@@ -102,10 +102,11 @@ class SessionExportParams(Wire, frozen=True):
 
 
 class SessionImportParams(Wire, frozen=True):
-    """`force`: take in a history whose hashes do not match."""
+    """`force`: take in a history whose hashes do not match. `workDoneToken`: `$/progress` says how many events were taken in."""
 
     uri: str
     force: Maybe[bool] = None
+    work_done_token: Maybe[int | str] = None
 
 
 class RunStartParams(Wire, frozen=True):

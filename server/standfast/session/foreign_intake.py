@@ -27,6 +27,8 @@ LOOKED_AT = 200
 """Records at the beginning of a file by which its program is recognised."""
 TOLD_MAX = 5
 """Places left out that are named; the rest is counted."""
+ZSTD = b"\x28\xb5\x2f\xfd"
+"""How a packed file begins (Codex packs cold sessions)."""
 PLAIN = frozenset({"user_message", "assistant_message", "assistant", "response_item"})
 
 
@@ -77,6 +79,11 @@ def look(path: Path) -> Looked:
     """The first reading. Raises ImportFailed for a file that none of the programs wrote, OSError."""
     digest = sha256()
     with path.open("rb") as stream:
+        if stream.read(len(ZSTD)) == ZSTD:
+            raise _failed(
+                path, "is packed (zstd). Unpack it (`zstd -d FILE`) and take in the .jsonl file that this makes"
+            )
+        stream.seek(0)
         while block := stream.read(1 << 20):
             digest.update(block)
     skipped: list[Skipped] = []

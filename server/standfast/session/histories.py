@@ -64,10 +64,14 @@ async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | N
         session_id, added = taken.session_id, taken.added > 0
         for sentence in taken.skipped:
             log.warning("import left out", session_id=session_id, what=sentence)
-    if added:
-        await mark_runs(parts, session_id)
-        await announce(parts, session_id)
+    if added:  # from here on it is here: what belongs to that is done, whoever stops waiting
+        await asyncio.shield(parts.spawn(_arrived(parts, session_id), f"took in {session_id}"))
     return session_id
+
+
+async def _arrived(parts: Parts, session_id: str) -> None:
+    await mark_runs(parts, session_id)
+    await announce(parts, session_id)
 
 
 def _place(uri: str, reason: str) -> Path:

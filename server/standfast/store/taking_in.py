@@ -34,17 +34,19 @@ class Write(Protocol):
 async def take_in(write: Write, intake: Intake) -> int:
     """Returns the number of events. Raises what `history` raises (nothing is left then), StoreError. Cancelling leaves nothing."""
     added = 0
+    begun = False
     try:
         while blobs := await asyncio.to_thread(_some, intake.blobs, BLOBS):
             await write(partial(store_blobs, blobs=dict(blobs)), durable=False)
         while batch := await asyncio.to_thread(_some, intake.history, BATCH):
-            added += await write(partial(_begin if not added else _go_on, intake=intake, batch=batch), durable=False)
+            step, begun = _go_on if begun else _begin, True  # also a write whose caller was cancelled is carried out
+            added += await write(partial(step, intake=intake, batch=batch), durable=False)
             hit("in_import")
             if intake.progress is not None:
                 await intake.progress(added)
         return added + await write(partial(_finish, intake=intake), durable=True)
     except BaseException:
-        if added:
+        if begun:
             await asyncio.shield(write(partial(_give_up, session_id=intake.session_id), durable=True))
         raise
 

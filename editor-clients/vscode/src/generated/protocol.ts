@@ -554,10 +554,11 @@ export interface SessionIdParams {
   sessionId: string;
 }
 
-/** `force`: take in a history whose hashes do not match. */
+/** `force`: take in a history whose hashes do not match. `workDoneToken`: `$/progress` says how many events were taken in. */
 export interface SessionImportParams {
   uri: string;
   force?: boolean;
+  workDoneToken?: number | string;
 }
 
 /** Without `status`, archived sessions are left out. `query` looks in titles. */
@@ -1285,7 +1286,7 @@ export const SessionDeleteRequest = new RequestType<SessionIdParams, EmptyResult
 export const SessionCompactRequest = new RequestType<SessionIdParams, SessionResult, void>("standfast/session/compact");
 /** Write session.json, events.jsonl and blobs/ into a folder. */
 export const SessionExportRequest = new RequestType<SessionExportParams, EmptyResult, void>("standfast/session/export");
-/** Take a session in. A history that is already here adds nothing. */
+/** Take a session in. A history that is already here adds nothing. Cancelled, it leaves nothing. */
 export const SessionImportRequest = new RequestType<SessionImportParams, SessionResult, void>("standfast/session/import");
 /** Send a message: it starts a run, or waits in the queue while one runs. */
 export const RunStartRequest = new RequestType<RunStartParams, RunStartResult, void>("standfast/run/start");

@@ -460,10 +460,11 @@
 ---@class standfast.SessionIdParams
 ---@field sessionId string
 
---- `force`: take in a history whose hashes do not match.
+--- `force`: take in a history whose hashes do not match. `workDoneToken`: `$/progress` says how many events were taken in.
 ---@class standfast.SessionImportParams
 ---@field uri string
 ---@field force? boolean
+---@field workDoneToken? integer|string
 
 --- Without `status`, archived sessions are left out. `query` looks in titles.
 ---@class standfast.SessionListParams
