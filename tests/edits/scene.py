@@ -116,11 +116,12 @@ class Scene:
         await self.editor.request("standfast/daemon/status", {})
         await self.editor.wait_for(lambda: not self.editor.diagnostics(uri), f"{name} to be clear")
 
-    async def actions(self, name: str = "a.txt", line: int = 0, editor: Editor | None = None) -> dict[str, Json]:
-        """The code actions at a line (from 0), by title."""
-        place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+    async def actions(self, name: str = "a.txt", line: int = 0, last: int | None = None) -> dict[str, Json]:
+        """The code actions at a line (from 0), or from there to `last`, by title."""
+        end = line if last is None else last
+        place = {"start": {"line": line, "character": 0}, "end": {"line": end, "character": 0}}
         params = {"textDocument": {"uri": self.uri(name)}, "range": place, "context": {"diagnostics": []}}
-        found = await (editor or self.editor).request("textDocument/codeAction", params)
+        found = await self.editor.request("textDocument/codeAction", params)
         return {action["title"]: action for action in found}
 
     async def choose(self, action: Json) -> Any:

@@ -219,13 +219,34 @@ async def test_marks_and_places_follow_the_text_while_the_person_types(scene: Sc
     await scene.clear()
 
 
+async def test_a_mark_follows_a_file_that_nobody_has_open(scene: Scene) -> None:
+    await ambiguous(scene)
+    scene.path().write_text("later\n" * 3 + TWICE)
+    moved = await scene.editor.wait_for(
+        lambda: [one for one in scene.editor.diagnostics(scene.uri()) if one["range"]["start"]["line"] == 4],
+        "the mark to move",
+    )
+    assert [one["location"]["range"]["start"]["line"] for one in moved[0]["relatedInformation"]] == [4, 7]
+    window = await scene.open("first\n" + "later\n" * 3 + TWICE)
+    assert [one["range"]["start"]["line"] for one in scene.editor.diagnostics(scene.uri())] == [5]
+    await window.close()
+    (shown,) = await scene.editor.wait_for(
+        lambda: [one for one in scene.editor.diagnostics(scene.uri()) if one["range"]["start"]["line"] == 4],
+        "the mark where the disk has the text",
+    )
+    assert shown["code"] == "patch-conflict"
+    await scene.choose((await scene.actions(line=4))["Apply here: line 8"])
+    assert scene.path().read_text() == "later\n" * 3 + "    y".join(TWICE.rsplit("    x", 1))
+    await scene.clear()
+
+
 async def test_a_conflict_whose_file_went_on_is_looked_at_anew_when_its_actions_are_asked_for(scene: Scene) -> None:
     await ambiguous(scene)
     scene.path().write_text("later\n" * 3 + TWICE)
-    actions = await scene.actions(line=1)
+    actions = await scene.actions(last=9)
     assert [title for title in actions if title.startswith("Apply")] == ["Apply here: line 5", "Apply here: line 8"]
     scene.path().write_text(TWICE.replace("if a:", "if b:", 1))
-    actions = await scene.actions(line=1)
+    actions = await scene.actions(last=9)
     assert [title for title in actions if title.startswith("Apply")] == [MERGE], "one place is left: it fits by now"
     await scene.choose(actions[MERGE])
     assert scene.path().read_text() == "    y".join(TWICE.replace("if a:", "if b:", 1).rsplit("    x", 1))

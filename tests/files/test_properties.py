@@ -114,8 +114,8 @@ def patched_at_several_places(draw: st.DrawFn) -> tuple[bytes, list[Hunk], bytes
         out += zip(lines[at:start], endings[at:start], strict=True)
         out += zip(new, endings[start:], strict=False)
         at = stop
-    if at == len(lines) and new:
-        out[-1] = (out[-1][0], endings[-1])
+    if at == len(lines) and new and not endings[-1]:
+        out[-1] = (out[-1][0], "")  # a file without a final newline stays one
     out += zip(lines[at:], endings[at:], strict=True)
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
     return data, hunks, bom + "".join(line + ending for line, ending in out).encode()

@@ -6,7 +6,9 @@ Nothing is shown twice: per client and document the last published list is remem
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lsprotocol import types
@@ -14,14 +16,17 @@ from lsprotocol import types
 from standfast.editor import uris
 from standfast.editor import wire_views as views
 from standfast.editor.attention_view import LineEnd, diagnostics, unknown_text
+from standfast.editor.buffers import disk_text
 from standfast.editor.clients import Client, Clients
 from standfast.editor.marks import Marks
-from standfast.editor.texts import Document, bare, to_client
+from standfast.editor.texts import Document, bare, split_lines, to_client
 from standfast.editor.transcripts import Transcripts
 from standfast.errors import NotFound
 from standfast.projections.attention import AttentionItem
 from standfast.protocol.notices import AttentionChangedNotice
 from standfast.session.sessions import Sessions
+
+WATCH_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,16 @@ class _Known:
     marks: Marks | None
 
 
+@dataclass(frozen=True, slots=True)
+class _OnDisk:
+    """A file with an open conflict as it was last seen on the disk: where nobody has it open, its marks follow this."""
+
+    stamp: tuple[int, int, int] | None
+    """Time, size and inode; None: it is not there."""
+    text: str | None = None
+    lines: Sequence[str] = ()
+
+
 class AttentionBoard:
     """Open matters of all sessions that have any and that a client has asked for. One a daemon."""
 
@@ -61,6 +76,7 @@ class AttentionBoard:
         self._matters: dict[str, Matters] = {}
         self._shown: dict[int, _Shown] = {}
         self._known: dict[str, _Known] = {}
+        self._on_disk: dict[str, _OnDisk] = {}
         self._looking = asyncio.Lock()
         """One look at a time: what was read earlier is never shown over what was read later."""
 
@@ -88,6 +104,16 @@ class AttentionBoard:
             self.show_all()
         return self._matters.get(session_id)
 
+    async def watch(self) -> None:
+        """Look every few seconds whether files with open conflicts changed on the disk, and let their marks follow."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            paths = {item.uri: path for item in self._conflicts() if (path := uris.path_of(item.uri)) is not None}
+            found = await asyncio.to_thread(_look, paths, dict(self._on_disk)) if paths else {}
+            if found != self._on_disk:
+                self._on_disk = found
+                self.show_all()
+
     async def opened(self, client: Client, workspace_uris: list[str]) -> list[str]:
         """A client opened folders: check what is uncertain there, then show it. Returns the sessions with open matters."""
         session_ids = await self._sessions.open_workspaces(workspace_uris)
@@ -104,6 +130,9 @@ class AttentionBoard:
     def matters(self, session_id: str) -> Matters | None:
         """What is known to be open in a session."""
         return self._matters.get(session_id)
+
+    def _conflicts(self) -> list[AttentionItem]:
+        return [item for matters in self._matters.values() for item in matters.items if item.conflict_id is not None]
 
     async def _learn(self, items: Iterable[AttentionItem]) -> None:
         """Remember for each conflict what its document is held against."""
@@ -168,13 +197,15 @@ class AttentionBoard:
         return found
 
     def _in_document(self, client: Client, item: AttentionItem) -> list[AttentionItem]:
-        """The item where its text is in the open document; nothing, if the person brought about there what it was about."""
-        document = client.documents.get(uris.key_of(item.uri))
+        """The item where its text is now, in the open document or else on the disk; nothing, if the person brought about
+        in the document what it was about."""
+        opened = client.documents.get(uris.key_of(item.uri))
+        document = opened or self._on_disk.get(item.uri)
         known = self._known.get(item.conflict_id or "")
-        if document is None or known is None:
+        if document is None or document.text is None or known is None:
             return [item]
         text = document.text
-        if text in known.settling:
+        if opened is not None and text in known.settling:
             return []
         if known.marks is None:
             return [item]
@@ -224,6 +255,25 @@ class AttentionBoard:
                 shown.workspaces[workspace_uri] = notice
             else:
                 shown.workspaces.pop(workspace_uri, None)
+
+
+def _look(paths: Mapping[str, str], before: Mapping[str, _OnDisk]) -> dict[str, _OnDisk]:
+    """The files as they are now, by URI; read only where they changed. Blocking."""
+    found: dict[str, _OnDisk] = {}
+    for uri, path in paths.items():
+        try:
+            now = os.stat(path)
+        except OSError:
+            found[uri] = _OnDisk(None)
+            continue
+        stamp = (now.st_mtime_ns, now.st_size, now.st_ino)
+        known = before.get(uri)
+        if known is not None and known.stamp == stamp:
+            found[uri] = known
+        else:
+            text = disk_text(path) if stat.S_ISREG(now.st_mode) else None
+            found[uri] = _OnDisk(stamp, text, split_lines(text or ""))
+    return found
 
 
 def _around(workspace: str, folder: str) -> bool:

@@ -68,7 +68,7 @@ class OpenBuffers:
         if path is None:
             return
         self.closed(client, document.uri)
-        on_disk = await asyncio.to_thread(_disk_text, path)
+        on_disk = await asyncio.to_thread(disk_text, path)
         self._by_path.setdefault(path, []).append(_Open(client, document, on_disk != document.text, self._next()))
 
     def changed(self, client: Client, uri: str) -> None:
@@ -194,7 +194,7 @@ class OpenBuffers:
         """The opens whose text is not the disk's. The disk is read only if one may differ."""
         if not any(found.changed for found in opens):
             return []
-        on_disk = _disk_text(str(path))
+        on_disk = disk_text(str(path))
         return [found for found in opens if found.changed and found.document.text != on_disk]
 
     def _holder(self, buffer: Buffer) -> _Open | None:
@@ -233,7 +233,7 @@ async def _first(asking: asyncio.Future[Any], report: asyncio.Event, timeout_s: 
         waiting.cancel()
 
 
-def _disk_text(path: str) -> str | None:
+def disk_text(path: str) -> str | None:
     """The file's text as an editor would show it (without a BOM); None if it is none, or too large to be compared."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a path of the client's, never followed further

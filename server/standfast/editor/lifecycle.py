@@ -138,6 +138,7 @@ class Lifecycle:
     async def _did_close(self, params: types.DidCloseTextDocumentParams, spawn: Spawn) -> None:
         self._client.documents.pop(uris.key_of(params.text_document.uri), None)
         self._core.buffers.closed(self._client, params.text_document.uri)
+        self._core.publisher.board.document_changed(self._client, params.text_document.uri)
 
     async def _progress_cancelled(self, params: types.WorkDoneProgressCancelParams, spawn: Spawn) -> None:
         spawn(self._core.publisher.progress.cancel(params.token), "cancel run")

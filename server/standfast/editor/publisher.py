@@ -92,20 +92,24 @@ class Publisher:
         self._idle.set()
         self._unsubscribe: list[Unsubscribe] = []
         self._tasks: asyncio.TaskGroup | None = None
-        self._worker: asyncio.Task[None] | None = None
+        self._workers: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         self._tasks = asyncio.TaskGroup()
         await self._tasks.__aenter__()
-        self._worker = self._tasks.create_task(self._work(), name="publisher")
+        self._workers = [
+            self._tasks.create_task(self._work(), name="publisher"),
+            self._tasks.create_task(self.board.watch(), name="watch conflicts"),
+        ]
         self._unsubscribe = [self._feed.subscribe(self._events), self._feed.subscribe_deltas(self.streams.deltas)]
         return self
 
     async def __aexit__(self, *error: Any) -> None:
         for unsubscribe in self._unsubscribe:
             unsubscribe()
-        assert self._tasks is not None and self._worker is not None
-        self._worker.cancel()
+        assert self._tasks is not None
+        for worker in self._workers:
+            worker.cancel()
         for client in self._clients:
             client.leave()
         await self._tasks.__aexit__(None, None, None)

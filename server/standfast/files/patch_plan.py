@@ -125,7 +125,7 @@ def _see(pending: Pending, asked: str) -> Entry:
     if any(data is None for data in pending.will.values()):
         parts = asked.split("/")
         names = [pending.look("/".join(parts[:depth]) or asked, follow=False) for depth in range(1, len(parts) + 1)]
-        gone = [name for name in names if pending.will.get(name.path, b"") is None]
+        gone = [name for name in names if name.exists and pending.will.get(name.path, b"") is None]
         if gone and gone[0] is not names[-1]:
             said = f"{gone[0].path} is taken away by this patch; what is to lie beneath it needs a patch of its own."
             raise refuse("not_a_directory", said, asked)
