@@ -12,18 +12,20 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from crash import oracle
-from fake_api import FakeApi, reply, tool
+from fake_api import FakeApi, Request, reply, tool
+from fake_api.replies import Answer
 from standfast.cli.client import Json, RequestFailed
+from standfast.store.cold import packed
 from support import Editor, RunningDaemon, configure, environment, open_socket, start_daemon
 from support.daemon import places
 from support.editor import LSP
-from support.tiers import tier
+from support.tiers import FULL, tier
 from support.waiting import until
 
 WRITE = "/write made.txt\nhello\n/end"
@@ -300,6 +302,78 @@ async def test_a_flipped_byte_in_the_write_ahead_log_is_noticed_by_whoever_saw_m
         assert shown[-1]["uri"].startswith(uri) or session_id in shown[-1]["uri"]
 
 
+DAMAGE: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("TEXT", lambda body: body[:-20] + b"\xff" + body[-19:]),
+    ("TEXT", lambda body: body[:-1] + b'"'),
+    ("TEXT", lambda body: body.replace(b'{"seq":', b'{"seq":1', 1)),
+    ("BLOB", lambda body: packed(body.decode())[:-9]),
+    ("BLOB", lambda body: b"\x07" + body),
+]
+"""What bad memory or a bad disk can do to an event: not Unicode, not JSON, another number, packed and cut, packed by nobody."""
+
+
+@pytest.mark.scenario("ATK-54")
+async def test_an_event_that_cannot_be_read_hides_no_other_is_told_and_the_person_goes_on(
+    home: Path, workspace: Path
+) -> None:
+    """F11: a session for each event of a run and each kind of damage, with just that one damaged."""
+
+    def answer(request: Request) -> Answer:
+        if request.last_text == "write":
+            return reply("I write.", tools=[tool("write_file", path="made.txt", content="hello")])
+        return reply("Done.")
+
+    with FakeApi(answer) as api:
+        configure(home, model={"base_url": api.url})
+        env = {"ANTHROPIC_API_KEY": api.key}
+        daemon = start_daemon(home, env)
+        seen: list[list[Json]] = []
+        async with open_socket(home, [workspace]) as editor:
+            while len(seen) < (len(seen[0]) * (len(DAMAGE) if FULL else 1) if seen else 1):
+                session_id = await editor.create(workspace)
+                await one_run(editor, session_id, "write")
+                seen.append(await oracle.history(editor, session_id))
+            daemon.kill()
+        damaged: dict[str, int] = {}
+        with contextlib.closing(sqlite3.connect(places(home).store)) as store, store:
+            store.text_factory = bytes
+            for number, events in enumerate(seen):
+                one = events[number % len(events)]
+                kind, harm = DAMAGE[number % len(DAMAGE)]
+                where = (one["sessionId"], one["seq"])
+                [(body,)] = store.execute("SELECT body FROM events WHERE session_id = ? AND seq = ?", where)
+                store.execute(
+                    f"UPDATE events SET body = CAST(? AS {kind}) WHERE session_id = ? AND seq = ?",
+                    (harm(body), *where),
+                )
+                damaged[one["sessionId"]] = one["seq"]
+        assert _damaged_by_doctor(home) == damaged
+        async with served(home, workspace, env) as (_, editor):
+            for before in seen:
+                session_id = before[0]["sessionId"]
+                at = damaged[session_id]
+                attached = await editor.attach(session_id, afterSeq=before[-1]["seq"], afterHash=before[-1]["hash"])
+                assert attached["damage"] == {"atSeq": at, "reason": f"Event {at} is not what was written."}
+                await editor.wait_for(lambda: _history_damaged(editor, session_id), "a diagnostic")  # noqa: B023
+                stored = await oracle.history(editor, session_id)
+                others = [event for event in stored[: len(before)] if event["seq"] != at]
+                assert others == [event for event in before if event["seq"] != at]
+                assert stored[at - 1]["seq"] == at and stored[at - 1] != before[at - 1]
+                assert (await one_run(editor, session_id, "go on"))["status"] == "succeeded"
+            assert not api.refused, api.refused
+        assert cli(home, "doctor", "--rebuild")[0] == 1
+        assert _damaged_by_doctor(home) == damaged
+
+
+def _damaged_by_doctor(home: Path) -> dict[str, int]:
+    return {one["sessionId"]: one["atSeq"] for one in cli(home, "doctor")[1]["damage"]}
+
+
+def _history_damaged(editor: Editor, session_id: str) -> bool:
+    told = editor.told("textDocument/publishDiagnostics")
+    return any(session_id in one["uri"] and _damage_in(one) for one in told)
+
+
 def _damage_in(published: Json) -> bool:
     return any(one.get("code") == "history-damaged" for one in published["diagnostics"])
 
@@ -339,7 +413,8 @@ async def test_a_daemon_killed_while_it_migrates_leaves_a_store_that_the_next_on
         assert (await one_run(editor, session_id, "/read a.py"))["status"] == "succeeded"
     backups = list((store.parent / "backups").glob("before-migration-v1-*.db"))
     assert backups, f"no backup of version {old}"
-    assert cli(home, "doctor", "--rebuild")[1]["ok"] is True
+    assert cli(home, "doctor")[1]["differences"] == []
+    assert cli(home, "doctor", "--rebuild")[1]["rebuilt"] == []
 
 
 def _as_version_1(store: Path) -> int:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from standfast.clock import RandomIds
 from standfast.store import doctor, schema
 from standfast.store.base import Entry
+from standfast.store.cold import packed
 from standfast.store.importing import import_session
 from standfast.store.sqlite import SqliteStore
 
@@ -127,5 +128,46 @@ async def test_logs_that_a_release_wrote_are_read_by_every_later_one(log: Path, 
     assert (await doctor.check(path))["ok"] is True
 
 
+@pytest.mark.scenario("a18")
+@pytest.mark.parametrize("dump", sorted(GOLDEN.glob("v*/*.sql")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+async def test_stores_that_a_release_wrote_need_no_rebuild_after_their_migration(dump: Path, path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript(dump.read_text())
+    store = await SqliteStore.open(path, SteppingClock())
+    told = await store.transact(lambda c: c.execute("SELECT DISTINCT model FROM spent ORDER BY model").fetchall())
+    assert told == [("claude-a",), ("claude-b",)]
+    await store.close()
+    report = await doctor.check(path)
+    assert (report["ok"], report["differences"]) == (True, [])
+    assert (await doctor.rebuild(path))["rebuilt"] == []
+
+
+async def test_what_is_packed_or_damaged_in_an_old_store_does_not_keep_it_from_being_migrated(
+    path: Path, clock: SteppingClock
+) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as old, old:
+        old.executescript((GOLDEN / "v0.1" / "store-1.sql").read_text())
+        for number, body in old.execute("SELECT id, body FROM events WHERE session_id = 'ses_golden_cold'").fetchall():
+            old.execute("UPDATE events SET body = ? WHERE id = ?", (packed(body), number))
+        old.execute("UPDATE events SET body = substr(body, 2) WHERE session_id = 'ses_golden_spent' AND seq = 4")
+        old.execute("UPDATE events SET body = x'010203' WHERE session_id = 'ses_golden_whole' AND seq = 8")
+    store = await SqliteStore.open(path, clock)
+    rows = await store.transact(
+        lambda c: c.execute("SELECT session_id, model, sum(requests) FROM spent GROUP BY 1, 2").fetchall()
+    )
+    assert rows == [
+        ("ses_golden_cold", "claude-a", 2), ("ses_golden_cold", "claude-b", 1),
+        ("ses_golden_spent", "claude-a", 1), ("ses_golden_spent", "claude-b", 1),
+    ]  # fmt: skip
+    await store.close()
+    assert [one["sessionId"] for one in (await doctor.check(path))["damage"]] == [
+        "ses_golden_spent",
+        "ses_golden_whole",
+    ]
+
+
 def test_there_are_logs_to_read() -> None:
     assert (GOLDEN / "v0.1" / "whole" / "events.jsonl").exists()
+    assert (GOLDEN / "v0.1" / "store-1.sql").exists()

@@ -87,7 +87,7 @@ async def test_where_the_id_is_taken_it_becomes_a_copy_with_nothing_open(other: 
     [
         (lambda lines: [*lines[:4], lines[4].replace("529", "530"), *lines[5:]], 5),
         (lambda lines: [*lines[:4], *lines[5:]], 5),
-        (lambda lines: lines[:-1], 41),
+        (lambda lines: lines[:-1], len(whole_history()) + 2),
         (
             lambda lines: [
                 *lines[:4],

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from standfast.events.types import Recorded
-from standfast.store.cold import body_of
+from standfast.store.cold import legible
 
 _NAMES = re.compile(r'"([0-9a-f]{64})"')
 SILENT = frozenset({"assistant_chunk", "tool_output", "model_request", "assistant_message", "user_message"})
@@ -38,9 +38,9 @@ def drop_unused(connection: sqlite3.Connection, session_id: str) -> None:
 def renote(connection: sqlite3.Connection) -> None:
     """Make the table anew from the log (`doctor --rebuild`)."""
     connection.execute("DELETE FROM blob_uses")
-    for session_id, kind, body in connection.execute("SELECT session_id, type, body FROM events"):
+    for session_id, seq, kind, body in connection.execute("SELECT session_id, seq, type, body FROM events"):
         if kind not in SILENT:
-            named = [(session_id, name) for name in _NAMES.findall(body_of(body))]
+            named = [(session_id, name) for name in _NAMES.findall(legible(session_id, seq, 0, body))]
             connection.executemany(
                 "INSERT OR IGNORE INTO blob_uses SELECT blob_id, ? FROM blobs WHERE blob_id = ?", named
             )

@@ -6,10 +6,13 @@ is over the text, so nothing about a history changes. Packing begins with the wo
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Sequence
 from typing import Any
+
+import orjson
 
 from standfast.events.encode import recorded
 from standfast.events.types import Recorded
@@ -45,6 +48,38 @@ def event_of(row: Sequence[Any]) -> Recorded:
     """(session_id, seq, at_ms, run_id, hash, body) as stored, as an event. Raises ValueError for a damaged body."""
     session_id, seq, at_ms, run_id, digest, body = row
     return recorded(session_id, seq, at_ms, run_id, digest, body_of(body))
+
+
+def legible(session_id: str, seq: int, at_ms: int, stored: str | bytes) -> str:
+    """An event's text for reading. Where its bytes were damaged so that it is none, a line in its place that says so, so that
+    the rest of the history can be read; that it is damaged, and where, the chain tells.
+    """
+    try:
+        text = body_of(stored)
+        fields = _parsed(text)
+        if fields["seq"] == seq and isinstance(fields["type"], str):
+            return text
+    except (ValueError, RecursionError, TypeError, KeyError):
+        pass
+    return f'{{"seq":{seq},"atMs":{at_ms},"sessionId":"{session_id}","type":"damaged_event","v":0}}'
+
+
+def legible_event(row: Sequence[Any]) -> Recorded:
+    """As `event_of`, for any body: `legible` stands for a damaged one."""
+    session_id, seq, at_ms, run_id, digest, body = row
+    return recorded(session_id, seq, at_ms, run_id, digest, legible(session_id, seq, at_ms, body))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)  # an event may lie deeper than orjson looks
+
+
+def forgiving(text: bytes) -> str:
+    """A connection's `text_factory` that reads what a flipped bit made illegible; Python's own gives up with the whole row."""
+    return text.decode("utf-8", "replace")
 
 
 def packed(body: str) -> bytes:

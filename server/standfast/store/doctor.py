@@ -17,7 +17,7 @@ from standfast.errors import StoreError
 from standfast.store import chain, schema
 from standfast.store.apply import apply_rows
 from standfast.store.blob_uses import renote
-from standfast.store.cold import event_of
+from standfast.store.cold import forgiving, legible_event
 from standfast.store.faults import store_error
 from standfast.store.opening import BUSY_TIMEOUT_S, configure
 from standfast.store.search import refill
@@ -53,6 +53,7 @@ def _check(path: Path) -> dict[str, Any]:
         with closing(
             sqlite3.connect(uri_of(path, "mode=ro"), uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S)
         ) as c:
+            c.text_factory = forgiving
             return _examine(c, path)
     except sqlite3.Error as error:
         raise store_error(error) from error
@@ -114,8 +115,7 @@ def _bad_blobs(connection: sqlite3.Connection) -> Iterator[str]:
 def _differences(connection: sqlite3.Connection) -> Iterator[str]:
     """Rows that the log does not give, by replaying it into a database of its own."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        for statement in schema.statements("".join(schema.STEPS)):
-            fresh.execute(statement)
+        schema.migrate(fresh)
         fresh.execute("BEGIN")
         _replay(connection, fresh)
         for table in DERIVED:
@@ -125,7 +125,7 @@ def _differences(connection: sqlite3.Connection) -> Iterator[str]:
 def _replay(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Events in the order in which they were stored, over all sessions."""
     for row in source.execute("SELECT session_id, seq, at_ms, run_id, hash, body FROM events ORDER BY id"):
-        apply_rows(target, [event_of(row)])
+        apply_rows(target, [legible_event(row)])
 
 
 def _compare(table: str, stored: sqlite3.Connection, fresh: sqlite3.Connection) -> Iterator[str]:

@@ -19,6 +19,7 @@ from standfast.clock import Clock
 from standfast.errors import StoreError
 from standfast.store import schema
 from standfast.store.backup import copy_to, migration_backup
+from standfast.store.cold import forgiving
 from standfast.store.faults import is_damage, store_error
 from standfast.store.health import Degraded, private
 from standfast.store.quarantine import move_away, salvage
@@ -65,6 +66,7 @@ def prepare(path: Path, clock: Clock, steps: Sequence[str] = schema.STEPS) -> Op
 
 def configure(connection: sqlite3.Connection) -> None:
     """Set up the write connection. Raises StoreError if SQLite does not give what durability rests on."""
+    connection.text_factory = forgiving
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":
         raise StoreError(

@@ -16,7 +16,7 @@ from standfast.errors import StoreError
 from standfast.events.encode import recorded, wire
 from standfast.events.types import Recorded
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Spent, Statistics
-from standfast.store.cold import body_of
+from standfast.store.cold import legible
 from standfast.store.search import SESSIONS_THAT_SAY, pattern
 from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, USAGE_WIRE, Table
 
@@ -181,7 +181,7 @@ def event_rows(
     order = "ASC" if after_seq is not None else "DESC"
     statement = f"SELECT {_EVENT} FROM events WHERE {where.text} ORDER BY seq {order} LIMIT ?"  # noqa: S608
     rows = connection.execute(statement, [*where.values, _page(limit)]).fetchall()
-    rows = [(*row, body_of(body)) for *row, body in rows]
+    rows = [(*row[:-1], legible(row[0], row[1], row[2], row[-1])) for row in rows]
     return rows if after_seq is not None else rows[::-1]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from standfast.store.cold import forgiving
 from standfast.store.faults import store_error
 from standfast.store.thread import Thread
 
@@ -52,6 +53,11 @@ def _in_transaction(connection: sqlite3.Connection, function: Callable[[sqlite3.
     """One snapshot for all statements of the function."""
     connection.execute("BEGIN")
     try:
+        return function(connection)
+    except sqlite3.OperationalError as error:
+        if not str(error).startswith("Could not decode to UTF-8"):
+            raise
+        connection.text_factory = forgiving  # from now on: it takes twice as long, for each text
         return function(connection)
     finally:
         if connection.in_transaction:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from standfast.errors import StoreError
 from standfast.failpoints import hit
+from standfast.store.cold import body_of
 
 APPLICATION_ID = 0x53746664
 """`Stfd`."""
@@ -83,18 +84,23 @@ CREATE TABLE barrier (id INTEGER PRIMARY KEY CHECK (id = 1), settled INTEGER NOT
 INSERT INTO barrier VALUES (1, 0);
 """
 
-_VERSION_2 = """
+_STORED = "CASE typeof(body) WHEN 'blob' THEN unpacked(body) ELSE body END"
+_BODY = f"CASE WHEN json_valid({_STORED}) THEN {_STORED} END"
+"""An event's text, warm or cold (`cold.py`); NULL for a damaged one, which must not keep a store from being migrated."""
+
+_VERSION_2 = f"""
 CREATE TABLE blob_uses (blob_id TEXT NOT NULL, session_id TEXT NOT NULL, PRIMARY KEY (blob_id, session_id)) WITHOUT ROWID;
 CREATE INDEX blob_uses_by_session ON blob_uses (session_id);
 INSERT OR IGNORE INTO blob_uses
-  SELECT b.blob_id, e.session_id FROM events e, json_tree(e.body) t JOIN blobs b ON b.blob_id = t.value WHERE t.type = 'text';
+  SELECT b.blob_id, e.session_id FROM events e, json_tree({_BODY}) t
+  JOIN blobs b ON b.blob_id = t.value WHERE t.type = 'text';
 
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61 remove_diacritics 2');
 INSERT INTO words (rowid, text)
-  SELECT e.id, (SELECT group_concat(json_extract(c.value, '$.text'), char(10)) FROM json_each(e.body, '$.content') c)
+  SELECT e.id, (SELECT group_concat(json_extract(c.value, '$.text'), char(10)) FROM json_each({_BODY}, '$.content') c)
   FROM events e WHERE e.type = 'user_message';
 INSERT INTO words (rowid, text)
-  SELECT e.id, (SELECT group_concat(json_extract(b.value, '$.text'), char(10)) FROM json_each(e.body, '$.blocks') b
+  SELECT e.id, (SELECT group_concat(json_extract(b.value, '$.text'), char(10)) FROM json_each({_BODY}, '$.blocks') b
                 WHERE json_extract(b.value, '$.type') = 'text')
   FROM events e WHERE e.type = 'assistant_message';
 
@@ -105,9 +111,20 @@ CREATE TABLE spent (
   PRIMARY KEY (session_id, day, model));
 CREATE INDEX spent_by_day ON spent (day, model);
 CREATE TABLE imports (session_id TEXT PRIMARY KEY);
-"""
+"""  # noqa: S608 - our own words
 
-STEPS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
+_VERSION_3 = f"""
+DELETE FROM spent;
+INSERT INTO spent
+  SELECT session_id, at_ms / 86400000, json_extract(told, '$.model'), count(*), total(json_extract(told, '$.usage.inputTokens')),
+    total(json_extract(told, '$.usage.outputTokens')), total(json_extract(told, '$.usage.cacheReadInputTokens')),
+    total(json_extract(told, '$.usage.cacheCreationInputTokens'))
+  FROM (SELECT session_id, at_ms, {_BODY} AS told FROM events WHERE type IN ('assistant_message', 'summary_created'))
+  WHERE json_extract(told, '$.model') IS NOT NULL GROUP BY 1, 2, 3;
+"""  # noqa: S608 - our own words
+"""Version 2 began to count what was spent, but not what older logs tell of it."""
+
+STEPS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Step N (from 1) leads from `user_version` N-1 to N."""
 
 
@@ -129,6 +146,7 @@ def version(connection: sqlite3.Connection) -> int:
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[str] = STEPS) -> None:
     """Carry out the missing steps, one transaction each."""
+    connection.create_function("unpacked", 1, _unpacked, deterministic=True)
     for number in range(_pragma(connection, "user_version") + 1, len(steps) + 1):
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN IMMEDIATE")
@@ -144,6 +162,13 @@ def migrate(connection: sqlite3.Connection, steps: Sequence[str] = STEPS) -> Non
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _unpacked(stored: bytes) -> str | None:
+    try:
+        return body_of(stored)
+    except ValueError:
+        return None
 
 
 def statements(script: str) -> list[str]:

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from standfast.events.types import AssistantMessage, Fact, Recorded, UserMessage
-from standfast.store.cold import event_of
+from standfast.store.cold import legible_event
 
 TYPES = ("user_message", "assistant_message")
 HITS_MAX = 5_000
@@ -51,7 +51,7 @@ def refill(connection: sqlite3.Connection) -> None:
 def _texts(connection: sqlite3.Connection, where: str, *values: str) -> Iterable[tuple[int, str]]:
     statement = f"SELECT id, session_id, seq, at_ms, run_id, hash, body FROM events WHERE {where} ORDER BY id"  # noqa: S608 - our own words
     for row in connection.execute(statement, values):
-        if text := spoken(event_of(row[1:]).fact):
+        if text := spoken(legible_event(row[1:]).fact):
             yield row[0], text
 
 
