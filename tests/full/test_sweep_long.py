@@ -29,6 +29,7 @@ _counts: dict[str, dict[str, int]] = {}
 
 async def _count(place: Path, name: str) -> dict[str, int]:
     if name not in _counts:
+        await counted(place / "first", CASES[name])  # compiles what is not compiled yet, which opens more files
         _counts[name] = await counted(place / "count", CASES[name])
     return _counts[name]
 
@@ -57,5 +58,5 @@ async def test_killed_at_every_system_call_the_truth_is_found(tmp_path: Path, na
     met = await sweep(tmp_path, CASES[name], calls, range(1 + part, 2 * count + step + 1, step))
     expected = len(range(1 + part, count + 1, step))
     assert expected > 0
-    assert len(met) >= MET_LEAST * expected, f"{len(met)} of {expected}: {met}"
+    assert len(met) >= max(1, int(MET_LEAST * expected)), f"{len(met)} of {expected}: {met}"
     assert len(met) <= 1.5 * expected + 1, "the sweep did not come to its end"
