@@ -41,6 +41,7 @@ _ETC_DEPTH = 2
 _PARTS = frozenset({"lib", "libexec", "src"})
 _MARKS = frozenset({"share", "libexec", "pyvenv.cfg", "conda-meta", "release", "pkg"})
 """An installation has one of each beside its `bin` (Unix, pyenv, venv, conda, a JDK, Go); a project seldom has."""
+HOPS_MAX = 8
 LINKS_MAX = 2000
 """Of one directory of the PATH."""
 
@@ -73,7 +74,8 @@ def expose(
     system = tuple(one for one in SYSTEM if os.path.lexists(one))
     tools = [os.path.join(home, one) for one in TOOLS]
     tools += [_own_path(one, home) for one in read]
-    entries = [home + one[len(named) :] if beneath(one, named) else one for one in path.split(":")]
+    entries = {os.path.realpath(one): one for one in path.split(":") if one}.values()
+    entries = [home + one[len(named) :] if beneath(one, named) else one for one in entries]
     tools += [one for entry in entries for one in _programs(entry) if not _covers(one, (home, *kept_out))]
     return Exposure(
         home=home,
@@ -105,9 +107,23 @@ def _programs(entry: str) -> list[str]:
         links = [one.path for one in os.scandir(entry) if one.is_symlink()][:LINKS_MAX]
     except OSError:
         return found
-    for real in {os.path.realpath(link) for link in links}:
+    within = tuple(f"{one}/" for one in (*SYSTEM, entry))
+    for real in {os.path.realpath(end) for end in map(_end, links) if not end.startswith(within)}:
         found += [real, *installation(os.path.dirname(real))]
     return found
+
+
+def _end(link: str) -> str:
+    """Where a link leads by its own words; cheaper than `realpath`, for the hundreds that stay within the system."""
+    for _ in range(HOPS_MAX):
+        try:
+            target = os.readlink(link)
+        except OSError:
+            break
+        if "/" not in target:  # its neighbour is looked at by itself
+            break
+        link = os.path.normpath(os.path.join(os.path.dirname(link), target))
+    return link
 
 
 def installation(directory: str) -> list[str]:
