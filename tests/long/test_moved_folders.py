@@ -120,6 +120,8 @@ async def test_a_rename_of_case_only_is_a_move_like_any_other(desk: Desk, tmp_pa
     await desk.sessions.rebind(session_id, now.as_uri())
     [view] = await listed(desk, now)
     assert view.workspace_state == "present"
+    assert await desk.turn(session_id, "work") == "succeeded"
+    assert (now / "made.txt").exists()
 
 
 @pytest.mark.scenario("a26")

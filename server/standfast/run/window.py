@@ -53,15 +53,15 @@ class Window:
         if not self._system:
             self._system = system(await self._run.notes())
         context = await self._run.context()
-        request = self._made(context)
-        if self._taken(request) > self._run.window * FILLED and await self._shorten(context):
+        request, tokens = self._made(context)
+        if tokens + self._run.max_tokens > self._run.window * FILLED and await self._shorten(context):
             context = await self._run.context()
-            request = self._made(context)
-        if self._taken(request) > self._run.window * FULL and len(request.messages) > 1:
+            request, tokens = self._made(context)
+        if tokens + self._run.max_tokens > self._run.window * FULL and len(request.messages) > 1:
             await summarise(self._run, context)
             self._counted = None
-            request = self._made(await self._run.context())
-        await self._keep_to_budget(self._tokens(request))
+            request, tokens = self._made(await self._run.context())
+        await self._keep_to_budget(tokens)
         return request
 
     async def _shorten(self, context: Context) -> bool:
@@ -74,16 +74,14 @@ class Window:
         self._counted = None
         return True
 
-    def _taken(self, request: ModelRequest) -> int:
-        """Tokens of the window that a request takes, its reply included."""
-        return self._tokens(request) + self._run.max_tokens
-
-    def _made(self, context: Context) -> ModelRequest:
+    def _made(self, context: Context) -> tuple[ModelRequest, int]:
+        """A request, and its tokens without the reply's."""
         run = self._run
-        return ModelRequest(
+        request = ModelRequest(
             model=run.model_name, system=self._system, messages=context.messages(), tools=self._tools,
             max_tokens=run.max_tokens,
         )  # fmt: skip
+        return request, self._tokens(request)
 
     def _tokens(self, request: ModelRequest) -> int:
         if self._counted is None:
