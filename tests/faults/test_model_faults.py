@@ -16,6 +16,7 @@ from fake_api.replies import Answer, Reply, names_of
 from fake_api.requests import blocks_of
 from standfast.cli.client import Json
 from support import Editor, RunningDaemon, configure, open_socket, start_daemon
+from support.daemon import places
 
 CALL = tool("write_file", id="tu_1", path="made.txt", content="half")
 SAID = "I write."
@@ -253,3 +254,33 @@ async def test_ids_that_the_provider_uses_again_name_two_calls(house: House, des
     said = [block for message in house.api.requests[-1].messages for block in blocks_of(message)]
     sent = [block["id"] for block in said if block["type"] == "tool_use"]
     assert len(set(sent)) == 2, "the request to the model must not have one id twice"
+
+
+async def test_the_scripted_model_goes_by_its_own_name(home: Path, workspace: Path) -> None:
+    configure(home, model={"provider": "scripted"})
+    daemon = start_daemon(home)
+    async with open_socket(home, [workspace]) as desk:
+        session_id = await desk.create(workspace, model="claude-of-some-kind")
+        assert (await desk.run_end(await desk.start(session_id, "/list")))["status"] == "succeeded"
+        assert {event["model"] for event in of_type(desk, "model_request")} == {"scripted"}
+        assert {event["model"] for event in of_type(desk, "assistant_message")} == {"scripted"}
+    daemon.end()
+
+
+async def test_a_key_in_the_environment_serves_beside_a_credentials_file_that_cannot_be_used(
+    home: Path, workspace: Path, fake_api: FakeApi
+) -> None:
+    fake_api.push(reply("Well."))
+    configure(home, model={"base_url": fake_api.url})
+    here = places(home).credentials
+    here.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    here.write_text("{")
+    daemon = start_daemon(home, {"ANTHROPIC_API_KEY": fake_api.key})
+    async with open_socket(home, [workspace]) as desk:
+        changed = await desk.wait_for(lambda: desk.told("standfast/daemon/changed"), "the person to be told")
+        [said] = [one["message"] for one in changed[-1]["degraded"] if one["code"] == "CredentialsNotUsable"]
+        assert str(here) in said and "standfast login" in said
+        run_id = await desk.start(await desk.create(workspace), "hello")
+        assert (await desk.run_end(run_id))["status"] == "succeeded"
+    daemon.end()
+    assert here.read_text() == "{", "a file that was not understood is the person's"

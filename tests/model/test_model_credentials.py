@@ -19,6 +19,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "credentials.json"
 
 
+def taken(path: Path, environ: dict[str, str]) -> Credentials:
+    """As the daemon begins."""
+    credentials = Credentials.take(path, environ)
+    credentials.reload()
+    return credentials
+
+
 @pytest.mark.scenario("ATK-38")
 def test_a_key_is_stored_for_its_owner_only_whatever_the_umask(path: Path) -> None:
     old = os.umask(0)
@@ -28,29 +35,29 @@ def test_a_key_is_stored_for_its_owner_only_whatever_the_umask(path: Path) -> No
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert Credentials.take(path, {}).key() == KEY
+    assert taken(path, {}).key() == KEY
     assert [each.name for each in path.parent.iterdir()] == ["credentials.json"]
 
 
 @pytest.mark.scenario("ATK-37")
 def test_the_environments_key_is_taken_out_of_it(path: Path) -> None:
     environ = {"ANTHROPIC_API_KEY": KEY, "PATH": "/bin"}
-    credentials = Credentials.take(path, environ)
+    credentials = taken(path, environ)
     assert environ == {"PATH": "/bin"}
     assert (credentials.key(), credentials.source()) == (KEY, "environment")
 
 
 def test_the_stored_key_wins_and_removing_it_removes_both(path: Path) -> None:
-    credentials = Credentials.take(path, {"ANTHROPIC_API_KEY": "other"})
+    credentials = taken(path, {"ANTHROPIC_API_KEY": "other"})
     credentials.set("anthropic", KEY)
     assert (credentials.key(), credentials.source()) == (KEY, "file")
     credentials.set("anthropic", None)
     assert (credentials.key(), credentials.source()) == (None, "none")
-    assert Credentials.take(path, {}).key() is None
+    assert taken(path, {}).key() is None
 
 
 def test_a_key_that_another_process_stored_is_seen_after_reload(path: Path) -> None:
-    credentials = Credentials.take(path, {})
+    credentials = taken(path, {})
     Credentials(path).set("anthropic", KEY)
     assert credentials.key() is None
     credentials.reload()
@@ -93,7 +100,7 @@ def test_a_link_in_the_files_place_is_not_followed(path: Path, tmp_path: Path) -
     path.parent.mkdir()
     path.symlink_to(outside)
     with pytest.raises(StandfastError) as caught:
-        Credentials.take(path, {})
+        taken(path, {})
     assert caught.value.reason == "CredentialsNotUsable"
 
 
@@ -101,13 +108,13 @@ def test_a_pipe_in_the_files_place_does_not_hang(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)
     with pytest.raises(StandfastError):
-        Credentials.take(path, {})
+        taken(path, {})
 
 
 def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> None:
     Credentials(path).set("anthropic", KEY)
     path.chmod(0o644)
-    assert Credentials.take(path, {}).key() == KEY
+    assert taken(path, {}).key() == KEY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

@@ -242,11 +242,12 @@ async def _open_store(places: Places, clock: Clock, troubles: list[Trouble]) -> 
 
 
 def _take_credentials(places: Places, troubles: list[Trouble]) -> Credentials:
+    credentials = Credentials.take(places.credentials, os.environ)
     try:
-        return Credentials.take(places.credentials, os.environ)
-    except StandfastError as error:
+        credentials.reload()
+    except StandfastError as error:  # the environment's key serves meanwhile
         troubles.append((error.reason, error.message))
-        return Credentials(places.credentials)
+    return credentials
 
 
 def _setter(credentials: Credentials) -> Callable[[str, str | None], Coroutine[Any, Any, None]]:

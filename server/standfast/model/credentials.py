@@ -33,14 +33,9 @@ class Credentials:
 
     @classmethod
     def take(cls, path: Path, environ: MutableMapping[str, str]) -> Credentials:
-        """Read the file, and take the key out of the environment so that no command inherits it.
-
-        Raises StandfastError `CredentialsNotUsable`.
-        """
+        """Take the key out of the environment, so that no command inherits it. The file is not read yet: see `reload`."""
         key = environ.pop(KEY_VARIABLE, "").strip()
-        credentials = cls(path, from_environment=key if is_key(key) else None)
-        credentials.reload()
-        return credentials
+        return cls(path, from_environment=key if is_key(key) else None)
 
     def __repr__(self) -> str:
         return f"Credentials({', '.join(f'{name}: {self.source(name)}' for name in PROVIDERS)})"

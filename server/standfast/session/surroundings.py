@@ -95,9 +95,14 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
         return superseded(await parts.store.conflicts(session_id=session_id), uris)
 
     return Runtime(
-        session_id=session_id, run_id=run_id or "", model=parts.model, model_name=session.model or parts.model_name,
+        session_id=session_id, run_id=run_id or "", model=parts.model, model_name=_model_name(parts, session),
         max_tokens=parts.max_tokens, window=parts.window, tools=parts.tools, offered=parts.offered,
         clock=parts.clock, ids=parts.ids, notes=notes, goal=goal, known=log_knows,
         emit=emit, context=reader.read, tool_context=place, standing=standing, ask=ask, superseded=supersede,
         stopped=lambda: live.stopped_by_person, sleep=asyncio.sleep, random=random, retry_base_ms=parts.retry_base_ms,
     )  # fmt: skip
+
+
+def _model_name(parts: Parts, session: SessionRow) -> str:
+    """Who is asked, as the log says it: the scripted model is nobody else, whatever name a session chose."""
+    return "scripted" if parts.model.provider == "scripted" else session.model or parts.model_name
