@@ -20,10 +20,12 @@ TOOLS = (
     ".local/share/fnm", ".pyenv", ".rye", ".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".nvm", ".fnm",
     ".volta", ".asdf", ".nodenv", ".rbenv", ".rvm", ".sdkman", ".jenv", ".deno/bin", ".bun/bin", ".rustup", ".cargo/bin",
     ".cargo/env", "go/bin", ".goenv", ".dotnet", ".ghcup", ".juliaup", ".gitconfig",
+    ".virtualenvs", ".local/share/virtualenvs", ".cache/pypoetry/virtualenvs", ".local/share/hatch", ".cache/pre-commit",
+    ".cache/ms-playwright", ".cache/puppeteer", ".cache/node/corepack", ".local/share/nvm", ".config/nvm", ".elan", ".opam",
     ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".tool-versions",
 )  # fmt: skip
 """Beneath the home, read-only: compilers, interpreters and what git must know. More by `[sandbox] read` and `write`."""
-CACHES = (".cargo/registry", ".cargo/git", "go/pkg")
+CACHES = (".cargo/registry", ".cargo/git", "go/pkg", ".m2/repository")
 """Beneath the home, read-only, and only for a command without the network: with it, a package manager fetches into a private
 place, and would fail at one that it cannot write."""
 TOOL_ROOTS = (
