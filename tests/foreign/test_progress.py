@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from big import write_rollout
 
 from standfast.cli.client import RequestFailed
+from standfast.clock import SystemClock
+from standfast.events.types import SessionCreated
+from standfast.store.past import Intake, Past
+from standfast.store.sqlite import SqliteStore
 from support import Editor
 
 CANCELLED = -32800
@@ -59,3 +64,28 @@ async def test_a_packed_file_is_refused_with_what_to_do(desk: Editor, tmp_path: 
     with pytest.raises(RequestFailed) as refused:
         await desk.request("standfast/session/import", {"uri": file.as_uri()})
     assert refused.value.reason == "ImportFailed" and "zstd -d" in refused.value.message
+
+
+async def test_cancelled_at_any_moment_of_its_first_batch_it_leaves_nothing(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db", SystemClock())
+    loop = asyncio.get_running_loop()
+    try:
+        for steps in range(30):
+            read = asyncio.Event()
+
+            def history(read: asyncio.Event = read) -> Iterator[Past]:
+                yield Past(1, None, SessionCreated(workspace_uri="file:///w"))
+                loop.call_soon_threadsafe(read.set)
+
+            taking = asyncio.ensure_future(store.take_in(Intake("ses_same", history())))
+            await read.wait()
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            if taking.cancel():
+                with pytest.raises(asyncio.CancelledError):
+                    await taking
+                assert await store.session("ses_same") is None, steps
+            else:
+                await store.delete("ses_same")
+    finally:
+        await store.close()
