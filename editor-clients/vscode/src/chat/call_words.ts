@@ -26,6 +26,7 @@ const LABELS: Record<string, (args: Args) => CallLabel> = {
   process: (args) => ({ icon: "server-process", verb: "Process", target: text(args, "action") }),
   git: (args) => ({ icon: "git-commit", verb: "Git", target: text(args, "action") }),
   update_plan: () => ({ icon: "checklist", verb: "Plan", target: "" }),
+  read_result: () => ({ icon: "history", verb: "Read again", target: "" }),
 };
 
 export function callLabel(tool: string, args: Args): CallLabel {
