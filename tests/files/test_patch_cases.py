@@ -66,6 +66,32 @@ def test_a_public_case_ends_exactly_as_it_says(
         assert result["conflict"]["line"] == case["diverging_line"]
 
 
+RESHAPING = {"atomic", "delete", "mode", "move", "symlink"}
+"""Topics in which more than the text of files changes."""
+
+
+def reshapes(case: dict[str, Any]) -> bool:
+    return case["expect"] == "applied" and case["topic"] in RESHAPING
+
+
+@pytest.mark.parametrize("path", [case for case in CASES if reshapes(load(case))], ids=lambda path: path.stem)
+async def test_what_a_case_applied_can_be_taken_back_and_made_again(path: Path, tmp_path: Path) -> None:
+    case = load(path)
+    lay_out(tmp_path / "w", case["files"])
+    desk = Desk(tmp_path / "w")
+    before = snapshot(tmp_path)
+    done = await desk.call("apply_patch", patch=case["patch"])
+    after = snapshot(tmp_path)
+    for wanted in (before, after, before) if done.files else ():
+        done = await desk.undo(done)
+        assert done.status == "ok", done.content
+        assert files_of(snapshot(tmp_path)) == files_of(wanted)
+
+
+def files_of(tree: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if value != "directory"}
+
+
 @pytest.mark.parametrize("path", CASES[::24], ids=lambda path: path.stem)
 def test_the_command_as_a_process_says_the_same(path: Path, tmp_path: Path) -> None:
     case = load(path)

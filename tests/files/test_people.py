@@ -345,3 +345,15 @@ async def test_a_patch_that_fails_on_disk_gives_the_editor_its_text_back(desk: D
     outcome = await desk.finish(started)
     assert outcome.status == "error"
     assert (editor.texts, (tmp_path / "b.txt").read_text()) == ({"a.txt": OLD}, "mine\n")
+
+
+async def test_undo_writes_through_no_link_that_came_to_stand_there_since(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n")
+    desk = Desk(tmp_path)
+    done = await desk.call("edit_file", path="a", old_text="1\n", new_text="2\n")
+    (tmp_path / "a").rename(tmp_path / "b")
+    (tmp_path / "a").symlink_to("b")
+    undone = await desk.undo(done)
+    assert (undone.status, [one.path for one in undone.conflicts]) == ("error", ["a"])
+    assert (tmp_path / "b").read_text() == "2\n"
+    assert (tmp_path / "a").is_symlink()

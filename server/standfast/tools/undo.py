@@ -92,16 +92,16 @@ class _Undoing:
         self.refused: list[Outcome] = []
 
     async def look(self, changes: Sequence[ChangedFile]) -> None:
-        """Look at every file once, in one go."""
+        """Look at every file once, in one go. The paths were resolved when they were changed: a link that stands at one is
+        what was changed, or has come since, and leads nowhere that is meant."""
         uris = [uri for change in changes for uri in (change.uri, change.from_uri) if uri is not None]
         paths = list(dict.fromkeys(_relative(uri, self.ctx.workspace) for uri in uris))
-        links = {_relative(change.uri, self.ctx.workspace) for change in changes if _was_link(change)}
 
         def work(_: object, see: Look) -> dict[str, Entry | Refusal]:
             found: dict[str, Entry | Refusal] = {}
             for path in paths:
                 try:
-                    found[path] = see(path, follow=path not in links)
+                    found[path] = see(path, follow=False)
                 except Refused as refused:
                     found[path] = refused.refusal
             return found
@@ -127,8 +127,13 @@ class _Undoing:
         now = self.pending.data(entry)
         content = await self._content(change, now, before, after)
         occupied = place.path != entry.path and self.pending.is_taken(place)
+        occupied = occupied or (entry.kind == "link" and now not in (before, after))
         if isinstance(content, Refusal) or occupied or entry.is_read_only:
-            said = content.message if isinstance(content, Refusal) else "it is read-only, or its old name is taken."
+            said = (
+                content.message
+                if isinstance(content, Refusal)
+                else "it is read-only or a link by now, or its old name is taken."
+            )
             await self._refuse(change, entry, "file_changed", f"{path} was left as it is: {said}", after, before)
             return
         self._put(change, entry, place, content)
@@ -174,7 +179,3 @@ def _relative(uri: str, workspace: Path) -> str:
     """A file URI as a path relative to the workspace. One that lies elsewhere stays absolute and is refused later."""
     path = Path(unquote(urlsplit(uri).path, errors="surrogateescape"))
     return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
-
-
-def _was_link(change: ChangedFile) -> bool:
-    return change.before_mode is not None and change.before_mode & 0o170000 == 0o120000
