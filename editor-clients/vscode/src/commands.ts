@@ -14,6 +14,7 @@ import {
   SessionUpdateRequest,
   WorkspaceTrustRequest,
 } from "./generated/protocol.ts";
+import { compact, editGoal } from "./goals.ts";
 import { titleOf } from "./words.ts";
 
 type Command = (ctx: Context, session?: Session) => unknown;
@@ -41,6 +42,8 @@ const COMMANDS: Record<string, Command> = {
     const run = ctx.feed.facts?.session.lastRun;
     if (run) await ctx.diffs.show({ runId: run.runId });
   },
+  "standfast.goal": editGoal,
+  "standfast.compact": compact,
   "standfast.review": review,
   "standfast.mention": mention,
   "standfast.setKey": (ctx) => ctx.credentials.ask("Paste the key of the model's service."),

@@ -1,7 +1,7 @@
 /** Sentences and labels that more than one view shows. Pure. */
 
 import { visibleLine } from "./chat/visible.ts";
-import type { Call, Recovery, Run, Session } from "./generated/protocol.ts";
+import type { Call, Goal, Recovery, Run, Session } from "./generated/protocol.ts";
 
 type Verdict = Call["verdict"];
 
@@ -47,13 +47,22 @@ function list(label: string, calls: Call[]): string {
   return `${label}: ${named.join(", ")}${more}.`;
 }
 
+/** What a call was, in front of what it acted on. */
+const DEEDS: Record<string, string> = {
+  apply_patch: "the patch of",
+  write_file: "writing",
+  edit_file: "the edit of",
+  run_command: "the command",
+};
+
 export function callLabel(call: Pick<Call, "tool" | "targets">): string {
   const targets = call.targets.map((target) =>
     target.command ? `“${visibleLine(target.command, 40)}”` : fileName(target.uri ?? ""),
   );
   const shown = targets.slice(0, 2).join(" and ");
   const more = targets.length > 2 ? ` and ${targets.length - 2} more` : "";
-  return shown ? `${visibleLine(call.tool)} of ${shown}${more}` : visibleLine(call.tool);
+  const deed = Object.hasOwn(DEEDS, call.tool) ? DEEDS[call.tool] : `${visibleLine(call.tool)} of`;
+  return shown ? `${deed} ${shown}${more}` : visibleLine(call.tool);
 }
 
 /** The last part of a URI's path, readable. */
@@ -74,6 +83,21 @@ export const RUN_WORDS: Record<Run["status"], string> = {
   cancelled: "stopped",
   interrupted: "interrupted",
 };
+
+export const GOAL_WORDS: Record<Goal["status"], string> = {
+  active: "active",
+  paused: "paused",
+  blocked: "stopped by an error",
+  usage_limited: "stopped by the model's service",
+  budget_limited: "at its budget",
+  complete: "reached",
+};
+
+/** What a goal has cost: `12k of 50k tokens`. */
+export function goalUsed(goal: Pick<Goal, "tokensUsed"> & { tokenBudget?: number | null }): string {
+  const budget = goal.tokenBudget ? ` of ${count(goal.tokenBudget)}` : "";
+  return `${count(goal.tokensUsed)}${budget} tokens`;
+}
 
 /** `3 min`, `2 h`, `5 d`: how long ago. */
 export function age(thenMs: number, nowMs: number): string {

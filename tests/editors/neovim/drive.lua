@@ -140,6 +140,11 @@ function M.chat()
   return bufnr and vim.api.nvim_buf_get_lines(bufnr, 0, -1, false) or {}, bufnr
 end
 
+--- The buffer of the message box.
+function M.box()
+  return on_screen('standfast-message')
+end
+
 --- Back to one window with a.py, nothing asked, nothing said.
 function M.tidy()
   vim.cmd.stopinsert()

@@ -77,6 +77,8 @@ WORDS = re.findall(r"\S+", SENTENCE)
 Step = Callable[[], Answer]
 
 STORIES: dict[str, list[Step]] = {
+    # First: it holds the phrases of all the others.
+    "<transcript>": [lambda: reply("The person asked about prices.")],
     "What does this project do": [
         lambda: reply(*chunks(EXPLAIN), thinking="The person wants an overview. I look at the two modules first."),
     ],
@@ -117,6 +119,10 @@ STORIES: dict[str, list[Step]] = {
     "Run the slow check": [
         lambda: reply("It takes a few seconds.", tools=[tool("run_command", command=TICKS)]),
         lambda: reply("All six ticks came."),
+    ],
+    "Go on towards the goal": [
+        lambda: reply("", tools=[tool("update_goal", status="complete", reason="every price is right")]),
+        lambda: reply("Every price is right, so I am done."),
     ],
     "Stream": [lambda: reply(*(f"{word} " for word in WORDS * 20)).paced(200)],
     "Wait at the gate": [lambda: reply("I begin, ", "and I end.").insert(Gate("middle"), after="text_delta")],

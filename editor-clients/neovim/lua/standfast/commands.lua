@@ -31,6 +31,11 @@ local subcommands = {
       standfast().chat({ new = bang })
     end,
   },
+  goal = {
+    run = function(objective)
+      standfast().goal(vim.trim(objective) ~= '' and objective or nil)
+    end,
+  },
   log = { run = open_log },
   login = {
     run = function()
@@ -48,7 +53,7 @@ local subcommands = {
     words = { 'plan', 'ask', 'edit', 'auto' },
   },
 }
-for _, name in ipairs({ 'queue', 'restart', 'resume', 'review', 'sessions', 'stop', 'trust' }) do
+for _, name in ipairs({ 'compact', 'queue', 'restart', 'resume', 'review', 'sessions', 'stop', 'trust' }) do
   subcommands[name] = {
     run = function()
       standfast()[name]()

@@ -2,6 +2,7 @@
 --- To show a new event: a function in `M.folds`, its look in `render.lua`.
 
 local join = require('standfast.join')
+local text = require('standfast.text')
 
 local M = {}
 
@@ -21,8 +22,8 @@ local function add(view, event, kind, fields)
   return item
 end
 
-local function note(view, event, level, text)
-  return add(view, event, 'note', { level = level, text = text })
+local function note(view, event, level, words)
+  return add(view, event, 'note', { level = level, text = words })
 end
 
 --- The text of a message's content.
@@ -296,7 +297,11 @@ function folds.plan_updated(view, event)
 end
 
 function folds.goal_updated(view, event)
-  view.goal = event.goal
+  local before = view.goal_said
+  view.goal, view.goal_said = event.goal, text.goal(event.goal)
+  if view.goal_said ~= before then -- what it used is told with each reply
+    note(view, event, 'info', view.goal_said)
+  end
 end
 
 function folds.summary_created(view, event)

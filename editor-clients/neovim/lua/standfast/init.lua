@@ -158,6 +158,28 @@ function M.queue()
   end)
 end
 
+--- Give the session a goal, or change the one it has.
+---@param objective? string without: you are asked
+function M.goal(objective)
+  with_session(function(connection, session)
+    require('standfast.goal').edit(connection, session.sessionId, objective)
+  end)
+end
+
+--- Summarise the history for the model now. The history itself stays whole.
+function M.compact()
+  with_session(function(connection, session)
+    say.info('the history is being summarised for the model…')
+    client.request(connection, 'session/compact', { sessionId = session.sessionId }, function(err)
+      if err then
+        client.show_error(err)
+      else
+        say.info('the history is summarised for the model; none of it was deleted.')
+      end
+    end)
+  end)
+end
+
 --- Change what the session may do by itself.
 ---@param mode 'plan'|'ask'|'edit'|'auto'
 function M.mode(mode)

@@ -86,4 +86,23 @@ function M.skip16(text, count)
   return text:sub(vim.str_byteindex(text, 'utf-16', count, false) + 1)
 end
 
+local GOAL_WORDS = {
+  active = 'active',
+  paused = 'paused',
+  blocked = 'stopped by an error',
+  usage_limited = "stopped by the model's service",
+  budget_limited = 'at its budget',
+  complete = 'reached',
+}
+
+--- A goal in a line, or that there is none any more.
+---@param goal? standfast.Goal
+---@return string
+function M.goal(goal)
+  if not goal then
+    return 'The goal was taken away.'
+  end
+  return ('Goal (%s): %s'):format(GOAL_WORDS[goal.status] or M.line(goal.status, 40), goal.objective)
+end
+
 return M

@@ -8,6 +8,7 @@ import type {
   DeltaNotice,
   Event,
   EventPlanStep,
+  Goal,
   PermissionResolvedEvent,
   RecoveryResolvedEvent,
   RunError,
@@ -15,6 +16,7 @@ import type {
   Target,
   ToolRecoveryEvent,
 } from "../generated/protocol.ts";
+import { GOAL_WORDS } from "../words.ts";
 import { JoinedText } from "./join.ts";
 
 /** One step of what the chat was told, in the order in which it was told. Deltas are text that is no event yet. */
@@ -94,6 +96,8 @@ export type Item = UserItem | AssistantItem | CallItem | RunItem | NoteItem;
 export interface ChatState {
   items: Item[];
   plan: { goal: string; steps: EventPlanStep[] } | undefined;
+  /** What was last said of the goal. */
+  goalSays: string;
   activeRunId: string | undefined;
   endedRuns: Set<string>;
   firstSeq: number;
@@ -111,6 +115,7 @@ export function emptyChat(): ChatState {
   return {
     items: [],
     plan: undefined,
+    goalSays: "",
     activeRunId: undefined,
     endedRuns: new Set(),
     firstSeq: 0,
@@ -297,6 +302,13 @@ const FOLDS: Folds = {
     state.plan = { goal: event.goal ?? "", steps: event.steps };
   },
 
+  goal_updated(state, event) {
+    const says = goalSays(event.goal as Goal | null);
+    if (says === state.goalSays) return; // what it used is told with each reply
+    state.goalSays = says;
+    note(state, event, "info", says);
+  },
+
   summary_created(state, event) {
     note(state, event, "info", "The history up to here was summarised for the model. Nothing was deleted.", event.text);
   },
@@ -307,6 +319,10 @@ const FOLDS: Folds = {
 };
 
 // -- parts ------------------------------------------------------------------------------------------------------------
+
+function goalSays(goal: Goal | null): string {
+  return goal ? `Goal (${GOAL_WORDS[goal.status]}): ${goal.objective}` : "The goal was taken away.";
+}
 
 type CallEvent = Extract<Event, { callId: string }>;
 

@@ -37,6 +37,22 @@ function call(state: ChatState): CallItem {
 const REQUEST = { attempt: 1, model: "m" };
 const CALL = { callId: "c", providerCallId: "p", tool: "run_command", args: { command: "make" } };
 
+describe("the goal", () => {
+  test("is said when it changes, not when it is counted", () => {
+    const goal = (status: string, tokensUsed: number) => ({ goal: { objective: "no test fails", status, tokensUsed } });
+    const state = fold(
+      event("goal_updated", goal("active", 0)),
+      event("goal_updated", goal("active", 900)),
+      event("goal_updated", goal("complete", 900)),
+      event("goal_updated", { goal: null }),
+    );
+    assert.deepEqual(
+      state.items.map((item) => item.kind === "note" && item.text),
+      ["Goal (active): no test fails", "Goal (reached): no test fails", "The goal was taken away."],
+    );
+  });
+});
+
 describe("streamed text", () => {
   test("deltas and the chunk that stores them make one text", () => {
     const state = fold(

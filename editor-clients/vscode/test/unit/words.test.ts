@@ -19,7 +19,7 @@ test("after a crash one sentence says what is certain, another what is not", () 
   };
   assert.equal(
     recoverySentence("Fix it", recovery),
-    "“Fix it” was interrupted. Certain: apply_patch of a b.py is in place. Please look: run_command of “make deploy” cannot be told.",
+    "“Fix it” was interrupted. Certain: the patch of a b.py is in place. Please look: the command “make deploy” cannot be told.",
   );
 });
 

@@ -142,6 +142,7 @@ export class Rig {
       "chat.disableAIFeatures": true,
       "chat.commandCenter.enabled": false,
       "editor.minimap.enabled": false,
+      "editor.cursorBlinking": "solid", // two pictures of one state are equal
       "git.openRepositoryInParentFolders": "never",
       "git.autofetch": false,
       "extensions.ignoreRecommendations": true,
@@ -182,7 +183,7 @@ export class Rig {
   async window({ tests, folder = this.workspace, size = { width: 1180, height: 740 }, onLog } = {}) {
     const browser = await this.browser();
     const context = await browser.newContext({ viewport: size, reducedMotion: "reduce", colorScheme: "light" });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000); // bounds what hangs; a busy machine is not a failure
     const page = await context.newPage();
     const remote = (path) => `vscode-remote://127.0.0.1:${this.port}${path}`;
     const payload = this.packed ? [] : [["extensionDevelopmentPath", remote(EXTENSION)]];
@@ -231,13 +232,13 @@ export class Rig {
 }
 
 /** Waits until `what` is so; bounded. */
-export async function until(check, what, timeoutMs = 30_000) {
+export async function until(check, what, { timeoutMs = 60_000, pauseMs = 50 } = {}) {
   const end = Date.now() + timeoutMs;
   for (;;) {
     const found = await check();
     if (found) return found;
     if (Date.now() > end) throw new Error(`waited ${timeoutMs / 1000} s until ${what}`);
-    await new Promise((done) => setTimeout(done, 50));
+    await new Promise((done) => setTimeout(done, pauseMs));
   }
 }
 

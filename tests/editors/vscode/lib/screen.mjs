@@ -3,6 +3,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { OLDEST, until } from "./rig.mjs";
+
+const STILL = { animations: "disabled" }; // what turns in the status bar turns for ever
+
 export class Screen {
   constructor(rig, page) {
     this.rig = rig;
@@ -14,9 +17,13 @@ export class Screen {
 
   /** Opens the Standfast view with a side bar wide enough to read in. */
   async open({ width = 520 } = {}) {
-    await this.page.locator(".activitybar a[aria-label^='Standfast']").click();
-    await this.box.waitFor({ timeout: 60_000 });
-    await this.chat.locator("body[data-connection='connected']").waitFor({ timeout: 60_000 });
+    // A click on the icon of the open view closes it, and a window that was reloaded may have opened it by itself.
+    const title = this.page.locator(".sidebar .composite.title:visible", { hasText: "Standfast" });
+    const icon = this.page.locator(".activitybar a[aria-label^='Standfast']");
+    await icon.waitFor();
+    if (!(await title.count())) await this.#again(title, () => icon.click());
+    await this.box.waitFor();
+    await this.chat.locator("body[data-connection='connected']").waitFor();
     const sash = await this.page.locator(".monaco-sash.vertical").evaluateAll((all) => {
       const right = document.querySelector(".part.sidebar").getBoundingClientRect().right;
       const near = all.map((each) => each.getBoundingClientRect()).find((box) => Math.abs(box.x - right) < 8);
@@ -31,21 +38,40 @@ export class Screen {
     }
   }
 
-  /** The quick fixes of the line with the first squiggle. */
+  get squiggle() {
+    return this.page.locator(".squiggly-warning:visible, .squiggly-error:visible, .squiggly-info:visible").first();
+  }
+
+  /** The quick fixes of the line with the first squiggle. A line that is drawn anew under the click swallows it: again then. */
   async quickFixes() {
-    await this.page.locator(".squiggly-warning:visible, .squiggly-error:visible, .squiggly-info:visible").first().click({ force: true });
-    await this.page.keyboard.press("Control+.");
-    await this.page.locator(".action-widget .monaco-list-row").first().waitFor();
+    const rows = this.page.locator(".action-widget .monaco-list-row");
+    await this.#again(rows, async () => {
+      await this.squiggle.click({ force: true });
+      await this.page.keyboard.press("Control+.");
+    });
   }
 
   async pickFix(name) {
-    const focused = this.page.locator(".action-widget .monaco-list-row.focused");
+    const rows = this.page.locator(".action-widget .monaco-list-row");
+    const wanted = this.page.locator(".action-widget .monaco-list-row.focused", { hasText: name });
     await until(async () => {
-      if ((await focused.innerText()).includes(name)) return true;
-      await this.page.keyboard.press("ArrowDown");
+      if (await wanted.count()) return true;
+      if (await rows.count()) await this.page.keyboard.press("ArrowDown");
+      else await this.quickFixes(); // the list closes when the editor's actions change
       return false;
     }, `the action ${name} is chosen`);
     await this.page.keyboard.press("Enter");
+  }
+
+  /** Does what can be done twice until what it brings can be seen. */
+  async #again(what, act) {
+    await until(async () => {
+      await act();
+      return what
+        .first()
+        .waitFor({ timeout: 10_000 })
+        .then(() => true, () => false);
+    }, `${what} is there`);
   }
 
   async say(text) {
@@ -57,34 +83,62 @@ export class Screen {
     await this.chat.locator(".assistant", { hasText: text }).last().waitFor({ timeout });
   }
 
-  /** Runs a command by the name that a person sees. */
-  async command(name) {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget input[type='text']");
-    await input.waitFor();
-    await input.fill(`>${name}`);
+  get #input() {
+    return this.page.locator(".quick-input-widget input[type='text']:visible");
+  }
+
+  async #pick(text, row) {
+    await this.#input.fill(text);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().click();
+  }
+
+  /** Answers what the editor asks for, under this title, in a line of text. */
+  async answer(title, text) {
+    await this.page.locator(".quick-input-title", { hasText: title }).waitFor();
+    await this.#input.fill(text);
+    await this.#input.press("Enter");
+  }
+
+  /** Chooses from a list of the editor's. */
+  async choose(name) {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().click();
   }
 
+  /** Runs a command by the name that a person sees. */
+  async command(name) {
+    await this.#again(this.#input, () => this.page.keyboard.press("F1"));
+    await this.#pick(`>${name}`, name);
+  }
+
   async openFile(name) {
-    const input = this.page.locator(".quick-input-widget input[type='text']");
+    const last = name.split("/").at(-1);
     if (OLDEST) {
       // Its search for files needs a program that is fetched at install time; its dialog does not.
       await this.command("File: Open File...");
-      await until(async () => (await input.inputValue()).startsWith("/"), "the dialog is there");
-      await input.fill(join(this.rig.workspace, name));
+      await until(async () => (await this.#input.inputValue()).startsWith("/"), "the dialog is there");
+      await this.#input.fill(join(this.rig.workspace, name));
+      await this.#input.press("Enter");
     } else {
-      await this.page.keyboard.press("Control+p");
-      await input.fill(name);
-      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name.split("/").at(-1) }).first().waitFor();
+      await this.#again(this.#input, () => this.page.keyboard.press("Control+p"));
+      await this.#pick(name, last);
     }
-    await input.press("Enter");
-    await this.page.locator(".tab.active", { hasText: name.split("/").at(-1) }).waitFor();
+    await this.page.locator(".tab.active", { hasText: last }).waitFor();
   }
 
   async theme(name) {
     await this.page.emulateMedia({ colorScheme: name }); // the editor follows the system
     await this.page.locator(`.monaco-workbench.${name === "dark" ? "vs-dark" : "vs"}`).waitFor();
+  }
+
+  /** The web view takes new colours, and editors their words, some frames later: until two looks are the same. */
+  async settled() {
+    let last;
+    await until(async () => {
+      const shot = await this.page.screenshot(STILL);
+      const same = last?.equals(shot) === true;
+      last = shot;
+      return same;
+    }, "the window stands still", { pauseMs: 250 });
   }
 
   /** A picture in both themes, kept if the run is asked to keep pictures. */
@@ -93,8 +147,8 @@ export class Screen {
     for (const theme of ["light", "dark"]) {
       await this.theme(theme);
       if (!folder) continue;
-      await this.page.waitForTimeout(250); // the web view takes the new colours a moment later
-      const shot = await this.page.screenshot();
+      await this.settled();
+      const shot = await this.page.screenshot(STILL);
       await mkdir(folder, { recursive: true });
       if (process.env.SCREENSHOTS_RAW) await writeFile(join(folder, `${name}-${theme}.png`), shot);
       else await writeFile(join(folder, `${name}-${theme}.webp`), await this.#small(shot));
@@ -117,7 +171,10 @@ export class Screen {
 
   /** The messages that the editor keeps in its own list; this window of the tests shows no toasts. */
   async notices() {
-    await this.page.locator(".statusbar-item[id*='notifications'] a").first().click();
+    await this.page.locator(".statusbar-item[id*='notifications'] .codicon-bell-dot").waitFor(); // there is something new
+    await this.#again(this.page.locator(".notifications-center.visible"), () =>
+      this.page.locator(".statusbar-item[id*='notifications'] a").first().click(),
+    );
     await this.page.mouse.move(900, 300);
     return this.page.locator(".notifications-center .notification-list-item");
   }

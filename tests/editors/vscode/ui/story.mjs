@@ -7,7 +7,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { Rig, until } from "../lib/rig.mjs";
 import { Screen } from "../lib/screen.mjs";
 
-describe("the story in the window", { timeout: 240_000 }, () => {
+describe("the story in the window", { timeout: 480_000 }, () => {
   let rig;
   let screen;
   const file = (name) => readFile(join(rig.workspace, name), "utf8");
@@ -48,13 +48,13 @@ describe("the story in the window", { timeout: 240_000 }, () => {
 
   test("a change that no longer fits stands in the Problems panel, with quick fixes", async () => {
     await screen.say("Count every piece.");
-    await screen.chat.locator(".call-item", { hasText: "shop/cart.py" }).last().waitFor();
+    await screen.chat.locator(".call-item[data-state='ok']", { hasText: "shop/cart.py" }).last().waitFor();
     const cart = await file("shop/cart.py");
     await writeFile(join(rig.workspace, "shop/cart.py"), cart.replace("cents for _, cents, _ in", "price for _, price, _ in"));
     await rig.release("before-patch");
     await screen.reply("choose in the Problems panel");
     await screen.openFile("shop/cart.py");
-    await screen.page.locator(".squiggly-warning, .squiggly-error").first().waitFor();
+    await screen.squiggle.waitFor();
     await screen.command("Problems: Focus on Problems View");
     await screen.page.locator(".markers-panel .monaco-list-row", { hasText: "standfast" }).first().waitFor();
     await screen.picture("problems");
@@ -64,15 +64,15 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     await screen.quickFixes();
     await screen.picture("quick-fix");
     await screen.pickFix("difference");
-    await screen.page.locator(".merge-editor, .monaco-diff-editor").first().waitFor();
-    await screen.page.waitForTimeout(1000);
+    const texts = screen.page.locator(".merge-editor .view-line, .monaco-diff-editor .view-line");
+    for (const words of ["for _, price, _ in", "cents * quantity"]) await texts.filter({ hasText: words }).first().waitFor();
     await screen.picture("difference");
     await screen.command("View: Close All Editors");
     await screen.openFile("shop/cart.py");
     const before = await file("shop/cart.py");
     await screen.quickFixes();
     await screen.pickFix("Keep");
-    await screen.page.locator(".squiggly-warning").first().waitFor({ state: "detached" });
+    await until(async () => (await screen.squiggle.count()) === 0, "the squiggle goes");
     assert.equal(await file("shop/cart.py"), before, "keep changes no byte");
   });
 
@@ -81,7 +81,7 @@ describe("the story in the window", { timeout: 240_000 }, () => {
     const ask = screen.chat.getByRole("group", { name: "Permission needed" });
     await ask.getByRole("button", { name: "Allow", exact: true }).click();
     const card = screen.chat.getByRole("region", { name: "This run was interrupted" });
-    await card.locator(".recovered", { hasText: "apply_patch" }).waitFor();
+    await card.locator(".recovered", { hasText: "The patch of" }).waitFor();
     const notice = (await screen.notices()).filter({ hasText: "was interrupted" });
     await notice.waitFor();
     assert.equal(await notice.count(), 1);

@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { Rig, until } from "../lib/rig.mjs";
 import { Screen } from "../lib/screen.mjs";
 
-describe("windows come and go", { timeout: 240_000 }, () => {
+describe("windows come and go", { timeout: 480_000 }, () => {
   let rig;
   let screen;
 
@@ -90,12 +90,39 @@ describe("windows come and go", { timeout: 240_000 }, () => {
     await screen.box.fill("");
   });
 
+  test("a goal is set and reached, and the history is summarised, by commands", async () => {
+    const notes = screen.chat.locator(".note-item");
+    await screen.command("Standfast: Set or Change the Goal");
+    await screen.answer("Goal of this session", "Prices are right");
+    await notes.filter({ hasText: "Goal (active): Prices are right" }).waitFor();
+    await screen.reply("Every price is right");
+    await notes.filter({ hasText: "Goal (reached): Prices are right" }).waitFor();
+    await until(async () => (await screen.chat.locator("body").getAttribute("data-running")) === "false", "the run has ended");
+    await screen.command("Standfast: Set or Change the Goal");
+    await screen.choose("Take Away");
+    await notes.filter({ hasText: "The goal was taken away" }).waitFor();
+    await screen.command("Standfast: Summarise the History");
+    await notes.filter({ hasText: "was summarised for the model" }).waitFor();
+    assert.equal(await screen.chat.locator(".user", { hasText: "Run the slow check" }).count(), 1, "the history stays");
+  });
+
   test("while there is no connection, nothing on screen says otherwise; it comes back by itself", async () => {
     const { pid } = await rig.status();
+    const body = screen.chat.locator("body");
+    await body.evaluate((page) => {
+      // Each state is noted: a connection can come back faster than anybody looks.
+      globalThis.states = [];
+      const note = () => globalThis.states.push([page.dataset.connection, page.querySelector(".banners").textContent]);
+      new MutationObserver(note).observe(page, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-connection"] });
+    });
     process.kill(pid, "SIGKILL");
-    await screen.chat.locator(".banner", { hasText: "Connecting" }).or(screen.chat.locator(".banner", { hasText: "connection was lost" })).first().waitFor();
-    assert.equal(await screen.chat.locator("body").getAttribute("data-connection"), "lost");
-    await screen.chat.locator("body[data-connection='connected']").waitFor();
+    const states = await until(async () => {
+      const noted = await body.evaluate(() => globalThis.states);
+      return noted.some(([state]) => state === "lost") && noted.at(-1)[0] === "connected" && noted;
+    }, "the connection was lost and is there again");
+    for (const [state, said] of states) {
+      assert.equal(/connection was lost|Connecting/.test(said), state === "lost", `${state}: ${said}`);
+    }
     await screen.say("What does this project do?");
     await until(async () => (await screen.chat.locator(".assistant", { hasText: "instead of 86" }).count()) === 2, "it answers again");
   });

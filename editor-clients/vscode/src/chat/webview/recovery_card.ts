@@ -59,7 +59,7 @@ function callRow(call: Call, connected: boolean): HTMLElement {
       "p",
       {},
       icon(certain ? "check" : "warning"),
-      h("strong", {}, callLabel(call)),
+      h("strong", {}, sentenceCase(callLabel(call))),
       " ",
       VERDICTS[call.verdict],
       settled,
@@ -96,4 +96,8 @@ function callRow(call: Call, connected: boolean): HTMLElement {
         )
       : undefined,
   );
+}
+
+function sentenceCase(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
