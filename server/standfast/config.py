@@ -76,8 +76,8 @@ class SandboxSettings(Section):
     level: Literal["none", "partial", "full"] = "none"
     """The least that is good enough: where this machine cannot do it, every command is asked, in all modes."""
     at_most: Literal["none", "partial", "full"] = "none"
-    """The strongest to use. Confinement is chosen, not assumed, until it carries every tool chain: one outside of HOME (a Python
-    of another user, say) is not found inside it yet."""
+    """The strongest to use. Confinement is chosen, not assumed: in `full` a shell cannot commit (the `git` tool can), nobody
+    reaches a server without the network, and Unix sockets and debuggers do not work."""
     network: bool = False
     """Commands have the network without asking for it."""
     read: list[str] = []
