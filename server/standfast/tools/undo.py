@@ -120,9 +120,8 @@ class _Undoing:
         before = await self._blob(change.before_blob)
         after = await self._blob(change.after_blob)
         if change.kind != "add" and before is None:
-            await self._refuse(
-                change, entry, "no_pre_image", "What it held before was not kept (too large).", None, None
-            )
+            why = "was not kept (too large)" if change.before_blob is None else "is no longer in the store"
+            await self._refuse(change, entry, "no_pre_image", f"What it held before {why}.", None, None)
             return
         now = self.pending.data(entry)
         content = await self._content(change, now, before, after)
