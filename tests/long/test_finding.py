@@ -104,7 +104,7 @@ def test_titles_are_short_and_of_whole_words(text: str, title: str) -> None:
 
 @pytest.mark.requirement("R3.3")
 async def test_tokens_are_told_by_day_and_model_checkpoints_included(tmp_path: Path) -> None:
-    model = CheckingModel(answers, WINDOW, usage_tokens=100)
+    model = CheckingModel(answers, WINDOW, usage_tokens=100, provider="anthropic")
     async with open_desk(tmp_path, model) as desk:
         session_id = await begun(desk, "one", "two")
         await desk.sessions.compact(session_id)
