@@ -6,6 +6,7 @@ one takes that of the line before; BOM and a missing final newline survive.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,9 +43,9 @@ class _Sought:
     """What looking for one hunk gave: candidates (positions from 0), or a reason why there are none."""
 
     hunk: Hunk
-    places: tuple[int, ...] = ()
+    places: Sequence[int] = ()
     reason: str | None = None
-    near: tuple[int, ...] = ()
+    near: Sequence[int] = ()
     line: int | None = None
 
 
@@ -112,11 +113,12 @@ def _seek(index: LineIndex, hunk: Hunk, chosen_line: int | None) -> _Sought:
     if hunk.end_of_file and everywhere:
         last = len(index) - len(hunk.old)
         at_end = last in everywhere and last >= after
-        return _Sought(hunk, (last,)) if at_end else _Sought(hunk, (), "eof_mismatch", tuple(everywhere))
+        return _Sought(hunk, (last,)) if at_end else _Sought(hunk, (), "eof_mismatch", everywhere)
     if hunk.anchors:
-        behind = [place for place in everywhere if place >= after]
-        return _Sought(hunk, (behind[0],)) if behind else _missing(index, hunk, everywhere)
-    return _Sought(hunk, tuple(everywhere)) if everywhere else _missing(index, hunk, [])
+        behind = bisect_left(everywhere, after)
+        found = everywhere[behind : behind + 1]
+        return _Sought(hunk, found) if found else _missing(index, hunk, everywhere)
+    return _Sought(hunk, everywhere) if everywhere else _missing(index, hunk, [])
 
 
 def _after_anchors(index: LineIndex, anchors: Sequence[str], chosen_line: int | None) -> int | _Sought:
@@ -127,7 +129,7 @@ def _after_anchors(index: LineIndex, anchors: Sequence[str], chosen_line: int | 
         if depth == 0 and chosen_line is not None and chosen_line - 1 in places:
             places = [chosen_line - 1]
         if depth == 0 and len(places) > 1:
-            return _Sought(Hunk((), ()), (), "ambiguous", tuple(places))
+            return _Sought(Hunk((), ()), (), "ambiguous", places)
         behind = [place for place in places if depth == 0 or place > at]
         if not behind:
             return _Sought(Hunk((), ()), (), "anchor_not_found")
@@ -142,9 +144,9 @@ def _missing(index: LineIndex, hunk: Hunk, elsewhere: Sequence[int]) -> _Sought:
         return _Sought(hunk, (), "already_applied", line=there + 1)
     indented = index.find_unindented(hunk.old)
     if indented and not elsewhere:
-        return _Sought(hunk, (), "indentation_mismatch", tuple(indented))
+        return _Sought(hunk, (), "indentation_mismatch", indented)
     differing = index.divergence(hunk.old)
-    return _Sought(hunk, (), "context_not_found", tuple(elsewhere), None if differing is None else differing + 1)
+    return _Sought(hunk, (), "context_not_found", elsewhere, None if differing is None else differing + 1)
 
 
 def _span(hunk: Hunk) -> tuple[int, int]:

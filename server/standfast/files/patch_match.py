@@ -7,6 +7,7 @@ places of its rarest line.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
@@ -84,6 +85,7 @@ class LineIndex:
     def __init__(self, lines: list[str], asked: Collection[str]) -> None:
         self.lines = lines
         self.asked = asked
+        self._found: dict[tuple[str, ...], Sequence[int]] = {}
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -108,11 +110,14 @@ class LineIndex:
     def unindented(self) -> _Tier:
         return _Tier([line.strip() for line in self.folded.keys], _unindented, self.asked)
 
-    def find(self, wanted: Sequence[str]) -> list[int]:
-        """Candidates of the first tier that hits; white space at a line's start always counts."""
-        return self.exact.find(wanted) or self.trailing.find(wanted) or self.folded.find(wanted)
+    def find(self, wanted: Sequence[str]) -> Sequence[int]:
+        """Candidates of the first tier that hits, ascending; white space at a line's start always counts."""
+        key = tuple(wanted)
+        if key not in self._found:
+            self._found[key] = self.exact.find(wanted) or self.trailing.find(wanted) or self.folded.find(wanted)
+        return self._found[key]
 
-    def find_anchor(self, anchor: str) -> list[int]:
+    def find_anchor(self, anchor: str) -> Sequence[int]:
         """Where an anchor's line stands. An anchor says where to look, not what to change: its indentation is free."""
         return self.find([anchor]) or self.unindented.find([anchor])
 
@@ -181,11 +186,11 @@ def _earliest(candidates: Sequence[Sequence[int]], spans: Sequence[tuple[int, in
     chosen: list[int] = []
     free_from = 0
     for places, (first, last) in zip(candidates, spans, strict=True):
-        place = next((place for place in places if place + first >= free_from), None)
-        if place is None:
+        number = bisect_left(places, free_from - first)
+        if number == len(places):
             return None
-        chosen.append(place)
-        free_from = place + last
+        chosen.append(places[number])
+        free_from = places[number] + last
     return chosen
 
 
@@ -194,7 +199,7 @@ def _latest(candidates: Sequence[Sequence[int]], spans: Sequence[tuple[int, int]
     chosen: list[int] = []
     free_to: int | None = None
     for places, (first, last) in zip(reversed(candidates), reversed(spans), strict=True):
-        fitting = [place for place in places if free_to is None or place + last <= free_to]
-        chosen.append(fitting[-1])
-        free_to = fitting[-1] + first
+        number = len(places) if free_to is None else bisect_right(places, free_to - last)
+        chosen.append(places[number - 1])
+        free_to = places[number - 1] + first
     return chosen[::-1]
