@@ -1,6 +1,6 @@
 """Every system call that leaves a trace on a disk, at each of its numbers, in a one-tool run and in a three-file patch (F2).
 
-pytest tests/full/test_sweep_long.py -n 2          about a quarter of an hour on two cores
+pytest tests/full/test_sweep_long.py -n 2          some 450 points of 3 to 5 s, on two cores that do little else
 
 How many numbers there are is counted first, in a run that nothing disturbs: a sweep that meets fewer tests nothing at the rest.
 """
