@@ -94,6 +94,19 @@ BROKEN: dict[str, tuple[Reply, str, bool]] = {
         True,
     ),
     "second message_start": (TEXT_THEN_CALL.insert(reply("b").steps[0], after="text_delta"), "InvalidReply", True),
+    "a block begun twice": (
+        TEXT_THEN_CALL.insert(
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            after="text_delta",
+        ),
+        "InvalidReply",
+        True,
+    ),
+    "a block closed twice": (
+        TEXT_THEN_CALL.insert({"type": "content_block_stop", "index": 0}, after="content_block_stop"),
+        "InvalidReply",
+        True,
+    ),
     "block never closed": (TEXT_THEN_CALL.without("content_block_stop"), "InvalidReply", True),
     "arguments that are garbage": (reply("I write.", tools=[tool("f", raw="{nope")]), "InvalidReply", True),
     "arguments cut short": (reply("I write.", tools=[tool("f", raw='{"path": "a.txt", "con')]), "InvalidReply", True),
@@ -209,6 +222,26 @@ async def test_pings_are_nothing(ask_for: AskFor) -> None:
     asked = await ask_for(reply("a", "b").insert({"type": "ping"}, after="text_delta"))
     assert asked.text == "ab"
     assert asked.reply.stop_reason == "end_turn"
+
+
+NOT_BEGUN: dict[str, Reply] = {
+    "a delta before message_start": reply("I write.").without("message_start"),
+    "nothing but signs of life": Reply(({"type": "ping"}, {"type": "ping"})),
+    "nothing at all": Reply(()),
+}
+
+
+@pytest.mark.parametrize("name", NOT_BEGUN)
+async def test_a_reply_that_never_began_is_none_and_may_be_asked_for_again(ask_for: AskFor, name: str) -> None:
+    asked = await ask_for(NOT_BEGUN[name])
+    assert asked.failure.reason in ("InvalidReply", "StreamBroken") and asked.failure.retry
+    assert asked.text == "" and "Nothing" in asked.failure.message
+
+
+@pytest.mark.parametrize("ending", [Ending.RESET, Ending.CUT, Ending.EOF])
+async def test_a_whole_reply_stays_whole_however_its_connection_ends(ask_for: AskFor, ending: Ending) -> None:
+    asked = await ask_for(TEXT_THEN_CALL.ending(ending, after="message_stop"))
+    assert asked.text == "I write." and [call.tool for call in asked.reply.calls] == [CALL.name]
 
 
 async def test_a_large_delta_is_whole(ask_for: AskFor) -> None:
