@@ -41,6 +41,7 @@ async def test_sessions_are_found_by_what_was_said_in_them_by_either(tmp_path: P
         assert await found(desk, "timezone") == [one]
         assert await found(desk, "parser dates") == [one]
         assert await found(desk, "haik") == [two], "the beginning of a word"
+        assert await found(desk, "imezon") == [one], "a part of one, where none is it"
         assert set(await found(desk, "ZEPHYR")) == {one, two}
         assert set(await found(desk, "lodz zephyr".replace("lodz", "łódź"))) == {one, two}
         assert await found(desk, "nobody said that") == []

@@ -17,7 +17,7 @@ from standfast.events.encode import recorded, wire
 from standfast.events.types import Recorded
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SeenRow, SessionRow, Spent, Statistics
 from standfast.store.cold import legible
-from standfast.store.search import SESSIONS_THAT_SAY, pattern
+from standfast.store.search import SESSIONS_THAT_SAY, is_said, pattern
 from standfast.store.tables import CALLS, CONFLICTS, MESSAGES, RUNS, SEEN, SESSIONS, USAGE, USAGE_WIRE, Table
 
 R = TypeVar("R")
@@ -108,14 +108,16 @@ def sessions(
     else:
         where.add("t.status <> 'archived'")
     if query:
-        part = like(query)
+        part, words = like(query), pattern(query)
+        said = words is not None and is_said(connection, words)
+        waiting = " AND m.state = 'queued'" if said else ""  # parts of words are looked for only where no word is found
         found = [
             "t.title LIKE ? ESCAPE '\\'",
             "t.workspace_uri LIKE ? ESCAPE '\\'",
-            "t.session_id IN (SELECT m.session_id FROM messages m WHERE m.text LIKE ? ESCAPE '\\')",
+            f"t.session_id IN (SELECT m.session_id FROM messages m WHERE m.text LIKE ? ESCAPE '\\'{waiting})",  # noqa: S608
         ]
         values = [part, part, part]
-        if words := pattern(query):
+        if words is not None and said:
             found.append(f"t.session_id IN ({SESSIONS_THAT_SAY})")
             values.append(words)
         where.add(f"({' OR '.join(found)})", *values)

@@ -62,6 +62,11 @@ def pattern(query: str) -> str | None:
     return " ".join([*quoted[:-1], quoted[-1] + "*"]) if quoted else None
 
 
+def is_said(connection: sqlite3.Connection, words: str) -> bool:
+    """Whether the pattern's words were said anywhere."""
+    return connection.execute("SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (words,)).fetchone() is not None
+
+
 SESSIONS_THAT_SAY = f"""SELECT e.session_id FROM events e WHERE e.id IN
     (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT {HITS_MAX})"""  # noqa: S608 - a number of ours
 """A subquery: the sessions in which the pattern's words were said."""
