@@ -62,16 +62,16 @@ async def test_no_project_on_the_path_is_shown_whole(tmp_path: Path, level: Leve
 
 
 async def test_a_home_and_a_workspace_that_are_links_work_by_both_names(tmp_path: Path) -> None:
-    (tmp_path / "real/home/tools").mkdir(parents=True)
-    (tmp_path / "home").symlink_to("real/home")
-    tool = tmp_path / "real/home/tools/hello"
+    (tmp_path / "real/own/tools").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("real/own")
+    tool = tmp_path / "real/own/tools/hello"
     tool.write_text("#!/bin/sh\necho hello\n")
     tool.chmod(0o755)
     place = confined_place(tmp_path, "full", path=f"{tmp_path}/home/tools:{SYSTEM_PATH}")
     real, place.workspace = place.workspace, tmp_path / "called"
     place.workspace.symlink_to(real)
     assert await said(place, "hello") == "hello"
-    assert await said(place, "cd ~ && pwd -P") == f"{tmp_path}/real/home"
+    assert await said(place, "cd ~ && pwd -P") == f"{tmp_path}/real/own"
     assert await said(place, f"touch {tmp_path}/called/made; ls {real}") == "made"
 
 
