@@ -22,6 +22,7 @@ STORIES = {
     "host.mjs": ("d03", "d07"),
     "ui/story.mjs": ("ATK-46",),
     "ui/windows.mjs": ("d10", "d12", "ATK-42"),
+    "ui/prompts.mjs": (),
     "ui/long.mjs": (),
     "ui/installed.mjs": (),
 }

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
-const SUITES = ["host.mjs", "ui/story.mjs", "ui/windows.mjs", "ui/long.mjs", "ui/installed.mjs"];
+const SUITES = ["host.mjs", "ui/story.mjs", "ui/windows.mjs", "ui/prompts.mjs", "ui/long.mjs", "ui/installed.mjs"];
 
 const words = process.argv.slice(2);
 const venv = join(ROOT, ".venv/bin");

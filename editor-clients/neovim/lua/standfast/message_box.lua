@@ -155,7 +155,7 @@ function M.dress(window)
     linebreak = true,
     winfixheight = true,
     statusline = ' ',
-    winbar = '%#StandfastQuiet# Message · <C-s> sends%< · @ names a file · <Up> earlier',
+    winbar = '%#StandfastQuiet# Message · <C-s> sends · @ file%< · <Up> earlier',
   }
   for name, value in pairs(options) do
     vim.wo[window][0][name] = value

@@ -48,11 +48,14 @@ export class Rig {
   #children = [];
   #closers = [];
 
-  /** `env` goes to the editor (and to what it starts); `settings` are the user's; `packed`: the package is installed, as a person would. */
-  static async start({ env = {}, settings = {}, packed = OLDEST } = {}) {
+  /**
+   * `env` goes to the editor (and to what it starts); `settings` are the user's; `packed`: the package is installed, as a
+   * person would; not `trusted`: the folder is, to the editor, one that the person has not vouched for.
+   */
+  static async start({ env = {}, settings = {}, packed = OLDEST, trusted = true } = {}) {
     const rig = new Rig();
     try {
-      await rig.#prepare(env, settings, packed);
+      await rig.#prepare(env, settings, packed, trusted);
     } catch (error) {
       await rig.stop();
       throw error;
@@ -60,7 +63,7 @@ export class Rig {
     return rig;
   }
 
-  async #prepare(env, settings, packed) {
+  async #prepare(env, settings, packed, trusted) {
     this.folder = await realpath(await mkdtemp(join(tmpdir(), "sf-vscode-")));
     this.home = join(this.folder, "home");
     this.workspace = join(this.folder, "shop-project");
@@ -79,7 +82,7 @@ export class Rig {
       ...env,
     };
     this.packed = packed;
-    await this.#codeServer(settings);
+    await this.#codeServer(settings, trusted);
   }
 
   // -- parts ---------------------------------------------------------------------------------------------------------
@@ -134,7 +137,7 @@ export class Rig {
     return code === 0 ? JSON.parse(out) : undefined;
   }
 
-  async #codeServer(settings) {
+  async #codeServer(settings, trusted) {
     const user = join(this.folder, "user");
     const own = {
       "workbench.startupEditor": "none",
@@ -147,7 +150,8 @@ export class Rig {
       "git.autofetch": false,
       "extensions.ignoreRecommendations": true,
       "workbench.secondarySideBar.defaultVisibility": "hidden",
-      "security.workspace.trust.enabled": false,
+      "security.workspace.trust.enabled": !trusted,
+      "security.workspace.trust.startupPrompt": "never",
       "window.commandCenter": false,
       "window.autoDetectColorScheme": true,
       ...settings,
@@ -163,7 +167,7 @@ export class Rig {
     if (this.packed) await this.run(process.execPath, [process.env.CODE_SERVER, ...places, "--install-extension", VSIX], { env: this.env });
     this.port = await freePort();
     const words = [process.env.CODE_SERVER, "--bind-addr", `127.0.0.1:${this.port}`, "--auth", "none", "--disable-telemetry"];
-    words.push("--disable-update-check", "--disable-workspace-trust", ...places);
+    words.push("--disable-update-check", ...(trusted ? ["--disable-workspace-trust"] : []), ...places);
     if (!OLDEST) words.push("--reconnection-grace-time", "2", "--vscode-option", "enable-smoke-test-driver");
     this.#spawn(process.execPath, words, { env: this.env, stdio: process.env.RIG_LOUD ? "inherit" : "ignore" });
     await until(async () => (await fetch(`http://127.0.0.1:${this.port}/healthz`).catch(() => undefined))?.ok, "code-server answers");

@@ -109,6 +109,7 @@ class RunView implements Drawn {
     const runId = item.runId ?? "";
     const canResume =
       isLastRun && !recovering && connected && (item.status === "failed" || item.status === "interrupted");
+    const needsKey = canResume && (item.error?.reason === "KeyMissing" || item.error?.reason === "KeyRefused");
     this.element.hidden = item.status === "succeeded" && item.changed.length === 0;
     this.element.dataset["status"] = item.status;
     fill(this.element, `${item.touches}${isLastRun}${recovering}${connected}`, () => [
@@ -119,12 +120,11 @@ class RunView implements Drawn {
       h(
         "span",
         { class: "row" },
+        needsKey && button("Enter key…", () => tell({ type: "setKey" }), { class: "primary" }),
         canResume &&
           button("Resume", () => tell({ type: "resume", runId }), {
-            class: item.status === "failed" ? "primary" : "link",
+            class: item.status === "failed" && !needsKey ? "primary" : "link",
           }),
-        (item.error?.reason === "KeyMissing" || item.error?.reason === "KeyRefused") &&
-          button("Enter key…", () => tell({ type: "setKey" })),
         item.changed.length > 0 &&
           connected &&
           button("Show changes", () => tell({ type: "showDiff", subject: { runId } }), { class: "link" }),

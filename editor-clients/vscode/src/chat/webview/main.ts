@@ -172,7 +172,8 @@ function drawSettings(): void {
       );
     }),
   );
-  mode.title = session ? MODES[session.mode] : "";
+  const limits = trusted ? "" : ". In a folder that is not trusted, Edit and Auto are off.";
+  mode.title = session ? MODES[session.mode] + limits : "";
   mode.disabled = !view.connected;
   const says = used && used.input + used.output > 0 ? `${count(used.input + used.output)} tokens` : "";
   tokens.textContent = says;

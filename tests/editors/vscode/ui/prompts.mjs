@@ -1,0 +1,68 @@
+// What a person is asked on the first day: the model's key, and whether the folder is trusted.
+
+import assert from "node:assert/strict";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { after, afterEach, before, describe, test } from "node:test";
+import { Rig, until } from "../lib/rig.mjs";
+import { Screen } from "../lib/screen.mjs";
+
+const KEY = "test-key";
+
+describe("the first day", { timeout: 300_000 }, () => {
+  let rig;
+  let screen;
+
+  before(async () => {
+    rig = await Rig.start({ env: { ANTHROPIC_API_KEY: undefined }, trusted: false });
+    screen = new Screen(rig, (await rig.window()).page);
+    await screen.open();
+  });
+  afterEach(async (t) => {
+    if (t.error) await screen?.page.screenshot({ path: join(process.env.SCREENSHOTS ?? rig.folder, "failure.png") });
+  });
+  after(() => rig?.stop());
+
+  test("an untrusted folder can be asked about, not changed by itself", async () => {
+    await screen.say("What does this project do?");
+    const mode = screen.chat.getByRole("combobox", { name: "What the agent may do" });
+    const refused = () => mode.locator("option:disabled").allInnerTexts();
+    await until(async () => (await refused()).join() === "Edit,Auto", "the modes that change things are off");
+    assert.equal(await mode.inputValue(), "ask");
+    assert.match(await mode.getAttribute("title"), /not trusted/);
+  });
+
+  test("without a key it is said, asked for without showing it, and the message is answered", async () => {
+    const enter = screen.chat.getByRole("button", { name: "Enter key…" });
+    await enter.waitFor();
+    await screen.picture("key");
+    await enter.click();
+    const box = screen.page.locator(".quick-input-widget input[type='password']:visible");
+    await box.fill(KEY);
+    await box.press("Enter");
+    await screen.chat.getByRole("button", { name: "Resume" }).click();
+    await screen.reply("instead of 86");
+    assert.deepEqual(await rig.refused(), [], "the service took the key");
+  });
+
+  test("the key is in no setting, and where the daemon keeps it only its person reads it", async () => {
+    const named = await readdir(join(rig.folder, "user", "User"), { recursive: true, withFileTypes: true });
+    const files = named.filter((each) => each.isFile() && each.name.endsWith(".json"));
+    for (const each of files) {
+      assert.ok(!(await readFile(join(each.parentPath, each.name), "utf8")).includes(KEY), each.name);
+    }
+    const kept = (await readdir(rig.home, { recursive: true })).find((name) => name.endsWith("credentials.json"));
+    assert.equal((await stat(join(rig.home, kept))).mode & 0o777, 0o600);
+  });
+
+  test("a folder that is trusted in the editor may be worked on at once", async () => {
+    await screen.command("Workspaces: Manage Workspace Trust");
+    await screen.page.locator(".workspace-trust-editor").getByRole("button", { name: /^Trust$|Trust Folder/ }).first().click();
+    const mode = screen.chat.getByRole("combobox", { name: "What the agent may do" });
+    await until(async () => (await mode.locator("option:disabled").count()) === 0, "every mode can be chosen");
+    await mode.selectOption("auto");
+    await screen.say("Round the discount half up.");
+    await screen.reply("rounds half up now");
+    assert.match(await readFile(join(rig.workspace, "shop/money.py"), "utf8"), /\+ 50\) \/\/ 100/);
+  });
+});
