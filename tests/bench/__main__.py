@@ -19,10 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from bench import file_rows, process_rows, search_rows, store_rows, stream_rows
+from bench import editor_rows, file_rows, process_rows, search_rows, store_rows, stream_rows
 from bench.measure import Row
 
 PARTS = {
+    "editors": editor_rows.rows,
     "files": file_rows.rows, "process": process_rows.rows, "search": search_rows.rows, "store": store_rows.rows,
     "stream": stream_rows.rows,
 }  # fmt: skip
