@@ -101,12 +101,12 @@ def main() -> None:
             big_blob(1)
         pid = os.fork()
         if pid == 0:
+            say(str(os.getpid()))  # by the child, so that it comes before what the child says next
             os.environ["FAILPOINTS"] = order["failpoints"]
             importlib.reload(failpoints)
             random.seed(order["record"])
             asyncio.run(act(order))
             os._exit(0)
-        say(str(pid))
         os.waitpid(pid, 0)
         say("ended")
 
