@@ -6,7 +6,6 @@ first thread that makes its n-th one meets the kill. The model is the scripted o
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
@@ -21,6 +20,7 @@ from crash import oracle
 from standfast.cli.client import ConnectionLost, Json, RequestFailed
 from support import Editor, RunningDaemon, configure, environment, open_socket, start_daemon
 from support.editor import LSP
+from support.waiting import until
 
 CALLS = (
     "pwrite64",
@@ -144,10 +144,8 @@ async def _traced(daemon: RunningDaemon, place: Path, inject: str) -> AsyncGener
             stdin=subprocess.DEVNULL, stdout=err, stderr=err,
         )  # fmt: skip
     try:
-        async with asyncio.timeout(30):
-            while b"attached" not in said.read_bytes():
-                assert strace.poll() is None, said.read_text()
-                await asyncio.sleep(0.005)
+        await until(lambda: b"attached" in said.read_bytes() or strace.poll() is not None, "strace to be attached")
+        assert strace.poll() is None, said.read_text()
         yield
     finally:
         if strace.poll() is None:

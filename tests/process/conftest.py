@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
-from process.place import RUN, Place, processes_with, until
+from process.place import RUN, Place, processes_with
 from standfast.process.launch import Commands
+from support.waiting import until
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from process.place import new_mark, until
+from process.place import new_mark
 from standfast.events.types import Intent
 from standfast.files.buffers import NoBuffers
 from standfast.tools.base import StartedCall, ToolContext
+from support.waiting import until
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 

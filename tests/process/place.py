@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from standfast.events.types import Intent
@@ -13,7 +10,6 @@ from standfast.files.buffers import NoBuffers
 from standfast.process.launch import Commands
 from standfast.tools.base import Outcome, Plan, StartedCall, Tool, ToolContext
 
-WAIT_S = 30.0
 RUN = f"op_{secrets.token_hex(8)}"
 """Begins every operation id of this test process: what is left of a failed test can be found and ended."""
 
@@ -21,14 +17,6 @@ RUN = f"op_{secrets.token_hex(8)}"
 def new_mark() -> str:
     """An operation id of its own, to be found in the environment of all processes of one command."""
     return f"{RUN}_{secrets.token_hex(4)}"
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a fact of the outside world, bounded."""
-    deadline = time.monotonic() + WAIT_S
-    while not await asyncio.to_thread(condition):
-        assert time.monotonic() < deadline, f"not seen within {WAIT_S} s: {what}"
-        await asyncio.sleep(0.01)
 
 
 def processes_with(mark: str) -> list[int]:

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from process.crash import Crash
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.errors import NotAvailable
 from standfast.process.launch import Commands
 from standfast.tools.base import Outcome, Plan
 from standfast.tools.process_tool import ProcessTool
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 
 SERVER = f"exec {sys.executable} -u -c \"import socket,time; s=socket.create_server(('127.0.0.1', 0)); print('up'); time.sleep(300)\""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from process.crash import Crash
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.errors import NotAvailable
 from standfast.process.environment import command_environment
 from standfast.process.identity import Identity, alive, identify
@@ -20,6 +20,7 @@ from standfast.process.judge import judge
 from standfast.process.launch import Commands
 from standfast.process.record import Spec
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 
 SLOW = {"command": "sleep 3; echo x >> out.txt; exit 7"}
 MOMENTS_S = [0.5 * step for step in range(8)]

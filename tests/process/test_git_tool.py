@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from process.crash import Crash
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.errors import NotAvailable
 from standfast.process.launch import Commands
 from standfast.tools.base import Outcome, Plan, StartedCall, ToolContext
 from standfast.tools.git_tool import GitTool
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Ann",

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from process.place import Place, until
+from process.place import Place
 from standfast.process.environment import command_environment
 from standfast.process.output import excerpt, poll
 from standfast.process.record import Spec
 from standfast.tools.commands_base import HEAD_MAX, LIVE_HEAD_MAX, LIVE_TAIL_MAX, TAIL_MAX
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 
 NOTES_MAX = 2_000
 """Characters that the notes between head and tail may take."""

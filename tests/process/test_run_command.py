@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.tools.base import Outcome, Plan
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ AGAIN_S = 0.01
 
 
 async def until(holds: Callable[[], object], what: str) -> None:
-    """Return once `holds()` is truthy; a test that waits 30 s has failed."""
+    """Return once `holds()` is truthy; a test that waits 30 s has failed. Asked in a thread: it may look at disks and processes."""
     async with asyncio.timeout(WAIT_S):
-        while not holds():
+        while not await asyncio.to_thread(holds):
             await asyncio.sleep(AGAIN_S)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.process import sandbox
 from standfast.process.launch import Commands
+from support.waiting import until
 
 
 def confined_place(

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 from process.crash import Crash
-from process.place import processes_with, until
+from process.place import processes_with
 from standfast.process.launch import Commands
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 from trust.conftest import confined_place
 
 TREE = (

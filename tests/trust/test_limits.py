@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from process.place import processes_with, until
+from process.place import processes_with
 from standfast.process.confine import TASKS_MAX
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 from trust.conftest import confined_place
 from trust.levels import SERVER
 

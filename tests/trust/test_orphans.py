@@ -8,11 +8,12 @@ import signal
 from pathlib import Path
 
 from process.crash import Crash
-from process.place import processes_with, until
+from process.place import processes_with
 from standfast.process.identity import Identity, alive
 from standfast.process.launch import Commands
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 from trust.test_confined_commands import skip_without
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from process.place import Place, processes_with, until
+from process.place import Place, processes_with
 from standfast.process import record as records
 from standfast.process.launch import Commands
 from standfast.tools.run_command import RunCommand
+from support.waiting import until
 from trust.conftest import confined_place
 
 WAIT = "touch begun; while [ ! -e on ]; do sleep 0.05; done"
