@@ -263,7 +263,7 @@ def _look(paths: Mapping[str, str], before: Mapping[str, _OnDisk]) -> dict[str, 
     for uri, path in paths.items():
         try:
             now = os.stat(path)
-        except OSError:
+        except (OSError, ValueError):  # a NUL in it is no path at all, and must not end the watch over all others
             found[uri] = _OnDisk(None)
             continue
         stamp = (now.st_mtime_ns, now.st_size, now.st_ino)
