@@ -156,6 +156,28 @@ def test_a_session_is_continued_with_its_whole_history(
     assert not fake_api.refused
 
 
+async def test_whoever_loses_the_daemon_during_a_run_is_told_how_to_go_on_and_nothing_is_done_twice(
+    daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
+) -> None:
+    fake_api.push(reply(tools=[tool("run_command", command="echo x >> out.txt; sleep 2")]), reply("It ran once."))
+    running = asyncio.create_task(
+        asyncio.to_thread(standfast, daemon.home, "run", "--mode", "auto", "run it", cwd=workspace)
+    )
+    await until((workspace / "out.txt").exists, "the command to run")
+    daemon.kill()
+    ran = await running
+    assert ran.returncode == 2
+    [named] = [word for word in ran.stderr.replace("\n", " ").split() if word.startswith("ses_")][-1:]
+    assert f"standfast run --session {named} TEXT" in " ".join(ran.stderr.split())
+    key = {"ANTHROPIC_API_KEY": fake_api.key}
+    again = await asyncio.to_thread(standfast, daemon.home, "run", "--session", named, "go on", cwd=workspace, **key)
+    assert again.returncode == 0, again.stderr
+    assert "It ran once." in again.stdout
+    assert "run_command: " in again.stderr, "what became of the call is said first"
+    assert (workspace / "out.txt").read_text() == "x\n"
+    assert "echo x" in fake_api.requests[-1].whole_text and not fake_api.refused
+
+
 def test_a_run_that_fails_says_why_and_ends_with_1(daemon: RunningDaemon, fake_api: FakeApi, workspace: Path) -> None:
     fake_api.push(http_error("invalid_request_error", "no such model"))
     ran = standfast(daemon.home, "run", "--mode", "auto", "hello", cwd=workspace)

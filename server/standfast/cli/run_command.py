@@ -12,7 +12,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from standfast.cli import output
-from standfast.cli.client import Client, ConnectionLost, Json
+from standfast.cli.client import Client, Json
 from standfast.cli.door import Door
 from standfast.cli.talk import talk
 from standfast.cli.wording import call_words
@@ -74,7 +74,7 @@ async def _follow(client: Client, follower: Follower, run_id: str) -> str:
     try:
         await asyncio.wait({ended, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
-            raise ConnectionLost
+            raise _lost(follower.session_id)
         return ended.result()
     except asyncio.CancelledError:
         await client.request("standfast/run/cancel", {"runId": run_id})
@@ -82,6 +82,15 @@ async def _follow(client: Client, follower: Follower, run_id: str) -> str:
     finally:
         ended.cancel()
         gone.cancel()
+
+
+def _lost(session_id: str) -> StandfastError:
+    """The same command once more would begin the work once more: say how to go on with this instead."""
+    return StandfastError(
+        "DaemonLost",
+        "The daemon went away during the run. Everything up to the last event is stored, and nothing goes on by itself. "
+        f"`standfast run --session {session_id} TEXT` says first what became of the open calls, then goes on.",
+    )
 
 
 def _terminal() -> bool:
