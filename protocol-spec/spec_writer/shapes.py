@@ -8,7 +8,9 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from spec_writer.field_docs import field_docs
 from standfast.events import types as facts
+from standfast.protocol.base import Wire
 from standfast.protocol.methods import METHODS
 from standfast.protocol.notices import ClientCapability, ServerCapability
 
@@ -52,7 +54,11 @@ def wire_schema() -> Schema:
             wanted.append((method.result, "serialization" if theirs else "validation"))
     wanted += [(ClientCapability, "validation"), (ServerCapability, "serialization")]
     _, schema = models_json_schema(list(dict.fromkeys(wanted)), ref_template="#/$defs/{model}")
-    return {name: _tidy(definition, _wire_optional) for name, definition in sorted(schema["$defs"].items())}
+    says = field_docs(Wire)
+    return {
+        name: _tidy(_described(definition, says.get(name, {})), _wire_optional)
+        for name, definition in sorted(schema["$defs"].items())
+    }
 
 
 def event_schema() -> Schema:
@@ -144,6 +150,15 @@ def _tidy_property(value: Schema, *, without_null: bool) -> Schema:
         rest = [one for one in found.pop("anyOf") if one != {"type": "null"}]
         found |= rest[0] if len(rest) == 1 else {"anyOf": rest}
     return found
+
+
+def _described(definition: Schema, says: dict[str, str]) -> Schema:
+    """With what the source says beneath each field, as its description."""
+    properties = {
+        key: value | {"description": says[key]} if key in says else value
+        for key, value in definition.get("properties", {}).items()
+    }
+    return definition | {"properties": properties} if properties else definition
 
 
 def _is_event(definition: Schema) -> bool:

@@ -18,7 +18,7 @@ from support.editor import LSP
 INITIALIZE = frame({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}})
 SHUTDOWN = frame({"jsonrpc": "2.0", "id": 2, "method": "shutdown"})
 EXIT = frame({"jsonrpc": "2.0", "method": "exit"})
-HEAVY = {"pygls", "lsprotocol", "pydantic", "anthropic", "typer", "rich", "orjson", "asyncio", "structlog"}
+HEAVY = {"pygls", "lsprotocol", "pydantic", "anthropic", "typer", "rich", "orjson", "asyncio", "pythonjsonlogger"}
 
 
 def lsp(home: Path) -> subprocess.Popen[bytes]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-
-import structlog
+import logging
 
 from standfast.errors import StoreError
 from standfast.store.sqlite import SqliteStore
@@ -13,7 +12,7 @@ FIRST_S = 30.0
 """Not at once: a daemon's first seconds belong to whoever started it."""
 LOOK_S = 3600.0
 
-log = structlog.get_logger("daemon")
+log = logging.getLogger("standfast.daemon")
 
 
 async def keep_backups(store: SqliteStore, every_s: float) -> None:
@@ -23,8 +22,8 @@ async def keep_backups(store: SqliteStore, every_s: float) -> None:
         try:
             made = await store.backup_if_due(round(every_s * 1000))
         except StoreError as error:
-            log.warning("no_backup", reason=error.reason)
+            log.warning("no_backup", extra={"reason": error.reason})
         else:
             if made is not None:
-                log.info("backup", path=str(made))
+                log.info("backup", extra={"path": str(made)})
         await asyncio.sleep(min(LOOK_S, every_s))

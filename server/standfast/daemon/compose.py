@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import structlog
 
 from standfast import __version__
 from standfast.clock import Clock, RandomIds, SystemClock
@@ -59,9 +58,11 @@ class Daemon:
     sessions: Sessions
     commands: Commands
     clock: Clock
-    log: Any
+    log: logging.Logger
     idle_exit_s: float
     tasks: Tasks
+    trouble: Callable[[str, str | None], None]
+    """(code, sentence): something passing does not work as it should; None: it does again. Everybody is told."""
 
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One client, until it goes or is dropped."""
@@ -102,9 +103,10 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
 
     Raises StandfastError (`ConfigInvalid`). A store or credentials that cannot be used are degraded modes, not failures.
     """
-    clock, ids, log, tasks = SystemClock(), RandomIds(), structlog.get_logger(), Tasks()
+    clock, ids, log, tasks = SystemClock(), RandomIds(), logging.getLogger("standfast.daemon"), Tasks()
     settings = take_settings(places.config, os.environ)
     troubles: list[Trouble] = [("SettingUnknown", warning) for warning in settings.warnings]
+    passing: dict[str, str] = {}
     credentials = _take_credentials(places, troubles)
     store, opened = await _open_store(places, clock, troubles)
     journal, buffers, lag = Journal(store), OpenBuffers(), LoopLag()
@@ -152,11 +154,22 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         sandbox=confined.level,
         transcripts=private_directory(places.transcripts),
         set_credentials=_setter(credentials),
-        degraded=lambda: [*troubles, *((one["code"], one["message"]) for one in (opened.degraded() if opened else ()))],
+        degraded=lambda: [
+            *troubles,
+            *passing.items(),
+            *((one["code"], one["message"]) for one in (opened.degraded() if opened else ())),
+        ],
         status=_status(places, settings, sessions, lambda: _measured(opened, journal, lag)),
         buffers=buffers,
         folder=settings.session.folder,
     )
+
+    def trouble(code: str, sentence: str | None) -> None:
+        passing.pop(code, None)
+        if sentence is not None:
+            passing[code] = sentence
+        core.publisher.degraded(core.degraded())
+
     try:
         if opened is not None:
             opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
@@ -167,7 +180,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         harden.settle_memory()
         tasks.spawn(lag.watch(), "loop lag")
         async with core.publisher:
-            yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks)
+            yield Daemon(core, sessions, commands, clock, log, settings.daemon.idle_exit_s, tasks, trouble)
     finally:
         await tasks.end()
         commands.close()
@@ -227,7 +240,7 @@ async def _sweep(commands: Commands, places: Places, store: Store, clock: Clock)
     try:
         await commands.sweep(places.commands, before_ms=clock.now_ms() - RECORDS_KEPT_MS, settled=settled)
     except (OSError, StandfastError) as error:
-        structlog.get_logger().warning("records_not_swept", why=type(error).__name__)
+        logging.getLogger("standfast.daemon").warning("records_not_swept", extra={"why": type(error).__name__})
 
 
 async def _open_store(places: Places, clock: Clock, troubles: list[Trouble]) -> tuple[Store, SqliteStore | None]:

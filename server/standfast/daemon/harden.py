@@ -41,10 +41,7 @@ def keep_memory_private() -> None:
 
 
 def keep_small() -> None:
-    """Before any library is loaded: structlog would bring in `rich`, for consoles that a daemon does not have (5 MB);
-    glibc would give each thread a heap of its own.
-    """
-    sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - documented: such an import fails, and structlog goes on
+    """Before any thread is started: glibc would give each a heap of its own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from standfast.errors import StandfastError
+from standfast.shortage import let_through
 
 RETRY_S = 0.02
 
@@ -80,6 +81,7 @@ def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
+        let_through(error)
         raise StandfastError(
             "PlaceNotUsable",
             f"{path} cannot be opened ({error.strerror}). Nothing was started. Make its directory writable, or set STANDFAST_HOME.",

@@ -8,7 +8,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-import structlog
+from pythonjsonlogger.json import JsonFormatter
 
 from standfast.places import private_directory
 
@@ -29,7 +29,7 @@ class PrivateRotation(RotatingFileHandler):
 
 
 def open_log(path: Path) -> None:
-    """Send structlog and the standard library's warnings there. A log that cannot be written is done without."""
+    """Send all loggers there. A log that cannot be written is done without."""
     handler: logging.Handler
     try:
         private_directory(path.parent)
@@ -37,12 +37,11 @@ def open_log(path: Path) -> None:
     except (OSError, RuntimeError):
         handler = logging.StreamHandler()
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
-            ],
-            foreign_pre_chain=[structlog.stdlib.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)],
+        JsonFormatter(
+            ("timestamp", "levelname", "name", "message"),
+            rename_fields={"levelname": "level", "name": "logger", "message": "event", "exc_info": "exception"},
+            timestamp=True,
+            rename_fields_keep_missing=False,
         )
     )
     root = logging.getLogger()
@@ -51,15 +50,3 @@ def open_log(path: Path) -> None:
     logging.raiseExceptions = False  # a full disk must not turn each log line into a traceback
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.ERROR)
-    structlog.configure(
-        processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.StackInfoRenderer(),
-            structlog.processors.format_exc_info,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )

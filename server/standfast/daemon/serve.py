@@ -24,6 +24,7 @@ from standfast.daemon.peers import refusal
 from standfast.daemon.spawn import Spawner, raw_log_path, spawn_lock_path
 from standfast.errors import StandfastError
 from standfast.places import Places, find_places, private_directory
+from standfast.shortage import want_of
 
 if TYPE_CHECKING:
     from standfast.daemon.compose import Daemon
@@ -33,7 +34,13 @@ TICK_S = 2.0
 LOCK_WAIT_S = 1.0
 """Longer than a client's look at the lock takes."""
 FULL_S = 0.2
-"""Pause after an accept that failed."""
+"""Pause after an accept that failed, and between looks whether there is room again."""
+ROOM = 4
+"""Descriptors that a client, a patch or a command needs at once."""
+FULL = (
+    "The daemon has as many files open as it may. New windows wait at the door, and what needs another file fails and says so. "
+    "Everything is being saved. Close windows or commands that are not needed, or raise the limit (`ulimit -n`) and restart the daemon."
+)
 
 
 def main(words: list[str]) -> int:
@@ -179,6 +186,7 @@ class House:
         needed_at = loop.time()
         while True:
             await asyncio.sleep(min(TICK_S, max(0.05, parts.idle_exit_s / 4)))
+            door.look_for_room()
             try:
                 self._keep_in_place(door)
                 if self.draining:
@@ -190,13 +198,15 @@ class House:
             except (
                 StandfastError
             ) as error:  # the state directory is gone: without a lock there may soon be a second daemon
-                parts.log.error("place_lost", why=error.message)
+                parts.log.error("place_lost", extra={"why": error.message})
                 self._over.set()
+            except OSError as error:  # no descriptor is left: at the next look there may be one (F20)
+                parts.log.warning("not_looked_after", extra={"why": error.strerror})
 
     def _drain(self, parts: Daemon) -> None:
         """Looked at from time to time: a message that is sent or queued meanwhile is carried out too."""
         runs = parts.sessions.live_runs()
-        parts.log.info("draining", runs=runs)
+        parts.log.info("draining", extra={"runs": runs})
         if not runs:
             self._over.set()
 
@@ -204,7 +214,7 @@ class House:
         if not self.lock.still_ours():
             self._lock_again(door.parts)
         if not self.listener.still_there():
-            door.parts.log.warning("socket_was_removed", path=str(self.places.socket))
+            door.parts.log.warning("socket_was_removed", extra={"path": str(self.places.socket)})
             door.replace()
 
     def _lock_again(self, parts: Daemon) -> None:
@@ -246,9 +256,14 @@ class Door:
     house: House
     parts: Daemon
     work: asyncio.TaskGroup
+    full: bool = False
+    """There is no room for another client, and people were told (F20)."""
+    pausing: asyncio.TimerHandle | None = None
+    unseen: list[socket.socket] = field(default_factory=list[socket.socket])
+    """Accepted, but who they are could not be looked at: they wait, as those who were not accepted do."""
 
     def open(self) -> None:
-        if not self.house.leaving:
+        if not self.house.leaving and self.pausing is None:
             asyncio.get_running_loop().add_reader(self.house.listener.sock.fileno(), self.let_in)
 
     def shut(self) -> None:
@@ -259,7 +274,7 @@ class Door:
         try:
             fresh = listen(self.house.places.socket)
         except StandfastError as error:
-            self.parts.log.error("socket_cannot_be_bound", why=error.message)
+            self.parts.log.error("socket_cannot_be_bound", extra={"why": error.message})
             return
         self.let_in()
         self.shut()
@@ -268,23 +283,58 @@ class Door:
         self.open()
 
     def let_in(self) -> None:
-        """Everybody who waits. A connection that cannot be accepted (no descriptors left, F20) waits for the next one to go."""
+        """Everybody who waits. A connection that cannot be accepted (no descriptors left, F20) waits until there is room."""
         while True:
             try:
                 sock, _ = self.house.listener.sock.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self.parts.log.warning("accept_failed", why=error.strerror)
-                self.shut()
-                asyncio.get_running_loop().call_later(FULL_S, self.open)
+                if want_of(error) is None:
+                    self.parts.log.warning("accept_failed", extra={"why": error.strerror})
+                self._wait_for_room()
                 return
             self._admit(sock)
 
+    def look_for_room(self) -> None:
+        """Whether more files could be opened; people are told when that changes."""
+        found: list[int] = []
+        with contextlib.suppress(OSError):
+            found.extend(os.dup(self.house.listener.sock.fileno()) for _ in range(ROOM))
+        full = len(found) < ROOM
+        for descriptor in found:
+            os.close(descriptor)
+        if full != self.full:
+            self.full = full
+            self.parts.log.warning("no_descriptors_left" if full else "descriptors_are_free_again")
+            self.parts.trouble("TooManyOpenFiles", FULL if full else None)
+
+    def _wait_for_room(self) -> None:
+        """Nobody is let in meanwhile: a door that stays readable would keep the loop busy with failing."""
+        self.shut()
+        self.look_for_room()
+        if self.pausing is None:
+            self.pausing = asyncio.get_running_loop().call_later(FULL_S, self._try_again)
+
+    def _try_again(self) -> None:
+        self.pausing = None
+        waiting, self.unseen = self.unseen, []
+        for sock in waiting:
+            if self.house.leaving:
+                sock.close()
+            else:
+                self._admit(sock)
+        self.open()
+
     def _admit(self, sock: socket.socket) -> None:
-        why = refusal(sock, self.parts.commands.supervisors())
+        try:
+            why = refusal(sock, self.parts.commands.supervisors())
+        except OSError:  # nobody is let in who could not be looked at
+            self.unseen.append(sock)
+            self._wait_for_room()
+            return
         if why is not None:
-            self.parts.log.warning("client_refused", why=why)
+            self.parts.log.warning("client_refused", extra={"why": why})
             sock.close()
             return
         sock.setblocking(False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
-import structlog
 from lsprotocol import types
 
 from standfast.editor.answers import Answer
@@ -28,7 +28,7 @@ from standfast.editor.order import Turn, Turns
 from standfast.editor.outbox import Outbox
 from standfast.protocol.errors import INVALID_REQUEST, REQUEST_CANCELLED, SERVER_NOT_INITIALIZED, code_of
 
-log = structlog.get_logger("editor")
+log = logging.getLogger("standfast.editor")
 
 MESSAGE_S = 60.0
 """How long a message may take from its first byte to its last piece; each piece of a body starts the time anew."""
@@ -263,7 +263,7 @@ class Connection:
         """The fault to answer with; a defect of ours is logged, without what was said."""
         fault = fault_of(error)
         if fault.data is not None and fault.data.get("reason") == "InternalError":
-            log.error("handler failed", method=method[:80], error=type(error).__name__, exc_info=error)
+            log.error("handler failed", exc_info=error, extra={"method": method[:80], "error": type(error).__name__})
         return fault
 
 

@@ -6,11 +6,11 @@ The journal's callback never waits: events go out at once, everything that has t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import structlog
 from lsprotocol import types
 
 from standfast.editor import uris
@@ -30,7 +30,7 @@ from standfast.protocol.objects import Degraded
 from standfast.session.sessions import Sessions
 from standfast.session.views import Attached, SessionView
 
-log = structlog.get_logger("editor")
+log = logging.getLogger("standfast.editor")
 
 Unsubscribe = Callable[[], None]
 
@@ -194,7 +194,7 @@ class Publisher:
                 try:
                     await self._tell(session_id, what)
                 except StandfastError as error:
-                    log.warning("clients not told", session_id=session_id, reason=error.reason)
+                    log.warning("clients not told", extra={"session_id": session_id, "reason": error.reason})
             self._idle.set()
 
     async def _tell(self, session_id: str, what: set[str]) -> None:
@@ -242,7 +242,7 @@ async def _guarded(work: Coroutine[Any, Any, None], name: str) -> None:
     try:
         await work
     except Exception as error:
-        log.error("publisher task failed", task=name, error=type(error).__name__, exc_info=error)
+        log.error("publisher task failed", exc_info=error, extra={"task": name, "error": type(error).__name__})
 
 
 def _run_title(view: SessionView) -> str:

@@ -56,7 +56,7 @@ class Wire(BaseModel, frozen=True):
         populate_by_name=True,
         extra="ignore",
         strict=True,
-        use_attribute_docstrings=True,
+        defer_build=True,  # built when first used: a daemon that starts needs few of them
     )
 
 

@@ -6,10 +6,10 @@ Control flow and durability are visible here: between any two lines a kill -9 le
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
 from pydantic import BaseModel, ValidationError
 
 from standfast.errors import StandfastError, WorkspaceError
@@ -26,9 +26,10 @@ from standfast.events.types import (
 from standfast.failpoints import hit
 from standfast.run.permissions import decide
 from standfast.run.runtime import Answer, Runtime
+from standfast.shortage import want_of
 from standfast.tools.base import Outcome, Plan, StartedCall, Tool, ToolContext, Verification
 
-log = structlog.get_logger("run")
+log = logging.getLogger("standfast.run")
 
 DENIED = (
     "Denied: the person refused this call. It was not carried out and had no effect. "
@@ -37,6 +38,7 @@ DENIED = (
 DENIED_BY_MODE = (
     "Denied: the session is in plan mode (reads only). Nothing was carried out. Say what you would do instead."
 )
+NOT_VERIFIED = "A call failed, and {}. What it did is looked at again before the session goes on; resume the run then."
 CANCELLED_BEFORE = "Cancelled: the person stopped the run before this call began. It had no effect."
 
 
@@ -153,7 +155,7 @@ async def _effect(run: Runtime, tool: Tool, args: BaseModel, plan: Plan, ctx: To
         hit("before_result")
         await _record(run, ctx.call_id, effect.result())
     else:
-        log.warning("tool died", tool=tool.name, call_id=ctx.call_id, error=type(error).__name__)
+        log.warning("tool died", extra={"tool": tool.name, "call_id": ctx.call_id, "error": type(error).__name__})
         await _verify_now(run, tool, args, plan, ctx, error)
     if cancelled:
         raise asyncio.CancelledError
@@ -171,7 +173,15 @@ async def _verify_now(
     await run.emit(
         ToolRecovery(call_id=ctx.call_id, status="uncertain", evidence=f"the tool ended with {_sentence(error)}")
     )
-    found = await tool.verify(call, ctx)
+    try:
+        found = await tool.verify(call, ctx)
+    except (OSError, StandfastError, ValueError) as why:
+        # As after a crash: it is looked at again before the session goes on.
+        said = f"it could not be checked ({_sentence(why)})"
+        await run.emit(verdict_facts(ctx.call_id, Verification("unknown", (), said)))
+        if isinstance(why, StandfastError):
+            raise
+        raise want_of(why) or StandfastError("NotVerified", NOT_VERIFIED.format(said)) from why
     await run.emit(verdict_facts(ctx.call_id, found), blobs=found.outcome.blobs if found.outcome else None)
 
 

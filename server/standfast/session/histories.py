@@ -6,9 +6,8 @@ A copy and an import begin with nothing open and nothing running; each is there 
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
-
-import structlog
 
 from standfast.errors import StandfastError, WorkspaceError
 from standfast.events.types import SessionArchived
@@ -23,7 +22,7 @@ from standfast.store.export import export_session
 from standfast.store.importing import import_session
 from standfast.store.past import Progress
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 
 async def fork(parts: Parts, row: SessionRow, at_seq: int | None) -> str:
@@ -63,7 +62,7 @@ async def take_in(parts: Parts, uri: str, *, force: bool, progress: Progress | N
         )
         session_id, added = taken.session_id, taken.added > 0
         for sentence in taken.skipped:
-            log.warning("import left out", session_id=session_id, what=sentence)
+            log.warning("import left out", extra={"session_id": session_id, "what": sentence})
     if added:  # from here on it is here: what belongs to that is done, whoever stops waiting
         await asyncio.shield(parts.spawn(_arrived(parts, session_id), f"took in {session_id}"))
     return session_id
@@ -100,4 +99,4 @@ async def put_away(parts: Parts, session_id: str) -> None:
     try:
         await parts.store.cool(session_id)
     except StandfastError as error:
-        log.warning("archive not packed", session_id=session_id, reason=error.reason)
+        log.warning("archive not packed", extra={"session_id": session_id, "reason": error.reason})

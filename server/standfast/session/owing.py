@@ -7,16 +7,15 @@ marks the run interrupted, as after any crash: nothing is lost but the reason.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
-
-import structlog
 
 from standfast.errors import StandfastError
 from standfast.events.types import Fact
 from standfast.session.live import Live
 from standfast.session.parts import Parts
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 AGAIN_S = 1.0
 """Pause between two tries."""
@@ -42,4 +41,4 @@ async def _pay_later(parts: Parts, live: Live) -> None:
             try:
                 await pay(parts, live)
             except StandfastError as error:
-                log.warning("run end still not stored", session_id=live.session_id, reason=error.reason)
+                log.warning("run end still not stored", extra={"session_id": live.session_id, "reason": error.reason})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-
-import structlog
+import logging
 
 from standfast.errors import StandfastError
 from standfast.events.types import TextContent, UserMessage
@@ -16,7 +15,7 @@ from standfast.session.live import Live
 from standfast.session.parts import Parts
 from standfast.session.starting import Starting
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 
 class Pursuit:
@@ -42,7 +41,7 @@ class Pursuit:
                 if row is not None and live.run_id is None:
                     await self._turn(live, row)
         except StandfastError as error:
-            log.warning("goal not pursued", session_id=live.session_id, reason=error.reason)
+            log.warning("goal not pursued", extra={"session_id": live.session_id, "reason": error.reason})
         except asyncio.CancelledError:
             pass  # the daemon ends; the next one starts nothing by itself
         finally:

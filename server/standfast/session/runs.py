@@ -6,9 +6,8 @@ Each transition is one transaction, taken under the session's `turn`: a crash fa
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
-
-import structlog
 
 from standfast.errors import Busy, NotAvailable, NotFound, StandfastError
 from standfast.events.types import ConflictResolved, Fact, MessageQueued, RunFinished, TextContent, UserMessage
@@ -24,7 +23,7 @@ from standfast.session.starting import Starting, Tagged
 from standfast.session.surroundings import Folders
 from standfast.session.views import StartedRun
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 
 class Runs:
@@ -202,7 +201,7 @@ class Runs:
             try:
                 following = await self._record_end(live, session, run_id, end)
             except StandfastError as error:
-                log.error("run end not stored", run_id=run_id, reason=error.reason)
+                log.error("run end not stored", extra={"run_id": run_id, "reason": error.reason})
                 owing.owe(self._parts, live, [(run_id, end)])
                 return
             if following is not None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
-
-import structlog
 
 from standfast.events.types import ErrorInfo, Fact, RunFinished, RunStarted
 from standfast.projections.rows import SessionRow
@@ -16,8 +15,9 @@ from standfast.session.parts import Parts
 from standfast.session.permissions import open_questions
 from standfast.session.surroundings import Folders, surroundings
 from standfast.session.verification import verify_session
+from standfast.shortage import want_of
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 Tagged = tuple[str | None, Fact]
 """A fact and the run that it belongs to, if to any."""
@@ -70,11 +70,22 @@ class Starting:
             if not live.stopped_by_person:
                 raise
             end = RunFinished(status="cancelled")
-        except Exception as error:  # top of a task: a fault of ours must not take the daemon along
-            log.exception("run failed", run_id=run_id)
-            message = f"An internal error ended the run ({type(error).__name__}). Everything so far is kept; resume it to try again."
-            end = RunFinished(status="failed", error=ErrorInfo(reason="InternalError", message=message))
+        except Exception as error:  # noqa: BLE001 - top of a task: a fault of ours must not take the daemon along
+            end = RunFinished(status="failed", error=_why(error, run_id))
         await asyncio.shield(self._parts.spawn(self._ended(live, session, run_id, end), f"end {run_id}"))
 
     async def _ended(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> None:
         await self._at_end(live, session, run_id, end)
+
+
+def _why(error: Exception, run_id: str) -> ErrorInfo:
+    """What ended a run that should not have ended: the machine's want (F20), or a defect of ours, which the log tells whole."""
+    want = want_of(error)
+    if want is not None:
+        log.warning("run failed", extra={"run_id": run_id, "reason": want.reason})
+        return ErrorInfo(reason=want.reason, message=want.message)
+    log.error("run failed", extra={"run_id": run_id}, exc_info=error)
+    message = (
+        f"An internal error ended the run ({type(error).__name__}). Everything so far is kept; resume it to try again."
+    )
+    return ErrorInfo(reason="InternalError", message=message)

@@ -7,8 +7,7 @@ verdict is recorded once, another only when a later check finds a change.
 from __future__ import annotations
 
 import asyncio
-
-import structlog
+import logging
 
 from standfast.errors import StandfastError
 from standfast.events.types import SETTLED
@@ -21,7 +20,7 @@ from standfast.session.parts import Parts
 from standfast.session.tooling import started_call, tool_context
 from standfast.tools.base import Verification
 
-log = structlog.get_logger("session")
+log = logging.getLogger("standfast.session")
 
 
 async def verify_session(parts: Parts, live: Live, row: SessionRow, *, only: str | None = None) -> None:
@@ -72,7 +71,7 @@ async def _ask_tool(parts: Parts, row: SessionRow, call: CallRow) -> Verificatio
         ctx = await tool_context(parts, row, call.call_id, call.operation_id or "")
         return await tool.verify(started_call(call), ctx)
     except (OSError, StandfastError, ValueError) as error:
-        log.warning("verification failed", call_id=call.call_id, error=type(error).__name__)
+        log.warning("verification failed", extra={"call_id": call.call_id, "error": type(error).__name__})
         said = error.message if isinstance(error, StandfastError) else f"{type(error).__name__}: {error}"
         return Verification("unknown", (), f"it could not be checked ({said})")
 
@@ -88,7 +87,7 @@ async def _watch(parts: Parts, live: Live, row: SessionRow, call: CallRow) -> No
             if now is not None and now.state != "done" and _changed(now, found):
                 await _record(parts, now, found)
     except (OSError, StandfastError) as error:
-        log.warning("watch ended", call_id=call.call_id, error=str(error))
+        log.warning("watch ended", extra={"call_id": call.call_id, "error": str(error)})
     except asyncio.CancelledError:
         pass
     finally:
