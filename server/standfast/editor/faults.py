@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from standfast.errors import StandfastError
 from standfast.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, code_of
+from standfast.shortage import want_of
 
 
 class WireFault(Exception):
@@ -43,8 +44,9 @@ def fault_of(error: Exception) -> WireFault:
         return error
     if isinstance(error, ValidationError):
         return invalid_params(error)
-    if isinstance(error, StandfastError):
-        return WireFault(code_of(error.reason), error.message, {"reason": error.reason, **error.data})
+    told = error if isinstance(error, StandfastError) else want_of(error)
+    if told is not None:
+        return WireFault(code_of(told.reason), told.message, {"reason": told.reason, **told.data})
     return WireFault(
         INTERNAL_ERROR,
         "The daemon made a mistake; nothing was half written. The daemon's log has the details.",

@@ -21,6 +21,7 @@ from standfast.errors import WorkspaceError
 from standfast.files import kernel, protected
 from standfast.files.entry import Entry
 from standfast.files.refusal import Refused, refuse
+from standfast.shortage import let_through
 
 LINKS_MAX = 40
 PATH_MAX, NAME_MAX = 4000, 255
@@ -64,6 +65,7 @@ class Root:
         try:
             self.fd = os.open(folder, DIRECTORY)
         except OSError as error:
+            let_through(error)  # the folder may well be there
             raise WorkspaceError(
                 "WorkspaceNotFound",
                 f"The workspace {folder} cannot be opened ({error.strerror}). Nothing was changed.",

@@ -18,6 +18,7 @@ from standfast.files.intents import FileIntent, Name, Side, names_of
 from standfast.files.paths import Root
 from standfast.files.refusal import Refused
 from standfast.files.text import shown
+from standfast.shortage import let_through
 
 State = Literal["before", "after", "other"]
 LIKENESS_MAX = 4 << 20
@@ -116,10 +117,15 @@ def _is_known(found: Entry, name: Name) -> bool:
 
 
 def look_again(root: Root, path: str) -> Entry:
-    """A resolved path as it is; where it cannot be looked at any more (it leads out now, or may not be read): special."""
+    """A resolved path as it is; where it cannot be looked at any more (it leads out now, or may not be read): special.
+
+    Raises OSError where nothing can be looked at now, for want of descriptors: that says nothing of the file (F20).
+    """
     try:
         return root.at(path, path)
-    except Refused:
+    except Refused as refused:
+        if isinstance(refused.__cause__, OSError):
+            let_through(refused.__cause__)
         return Entry(path, path, "special")
 
 

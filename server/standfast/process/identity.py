@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from standfast.shortage import let_through
+
 _ZOMBIE_STATES = frozenset("ZX")
 
 
@@ -33,11 +35,15 @@ class Stat(NamedTuple):
 
 
 def read_stat(pid: int) -> Stat | None:
-    """The process now behind a pid, None if there is none. Linux only (elsewhere always None)."""
+    """The process now behind a pid, None if there is none. Linux only (elsewhere always None).
+
+    Raises OSError where it cannot be looked at for want of descriptors: nobody must be taken for dead because of that.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is slow to import in the supervisor
             text = file.read()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
     # The name stands in parentheses and may itself hold spaces and parentheses (ATK: "evil) S 1").
     fields = text[text.rfind(b")") + 2 :].split()
@@ -49,7 +55,8 @@ def boot_id() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123
             return file.read().strip()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         import psutil
 
         return f"boot-{int(psutil.boot_time())}"

@@ -24,6 +24,7 @@ from standfast.process.judge import State, judge, look
 from standfast.process.orphan import end_unsupervised
 from standfast.process.sandbox import UNCONFINED, Sandbox
 from standfast.process.supervised import Supervised, to_the_end
+from standfast.shortage import want_of
 
 STOP_S = 12.0
 """How long a supervisor may take to end its tree (2 s SIGTERM, 5 s SIGKILL) before it is ended itself."""
@@ -103,11 +104,20 @@ class Commands:
         return adopted
 
     async def wait(self, directory: Path) -> State:
-        """Wait until the command has ended; what became of it. With its supervisor gone, until the command is gone."""
+        """Wait until the command has ended; what became of it. With its supervisor gone, until the command is gone.
+
+        While no record can be opened for want of descriptors, it is asked again: its end is written and does not go away (F20).
+        """
         while True:
             if (supervised := self._held.get(directory)) is not None:
                 await supervised.ended()
-            state = await self.state(directory)
+            try:
+                state = await self.state(directory)
+            except OSError as error:
+                if want_of(error) is None:
+                    raise
+                await asyncio.sleep(10 * LOOK_S)
+                continue
             if directory in self._held:
                 continue
             if state.found == "unsupervised":
@@ -121,7 +131,12 @@ class Commands:
 
     async def stop(self, directory: Path) -> State:
         """End the whole tree of a command and wait until it is gone; one that has not begun never will."""
-        state = await asyncio.to_thread(judge, directory)
+        try:
+            state = await asyncio.to_thread(judge, directory)
+        except OSError:  # it cannot be told how it ends; end it must
+            if (held := self._held.get(directory)) is not None:
+                held.tell(b"stop")
+            raise
         if state.found == "running" and directory not in self._held:
             state = await self.state(directory)
         supervised = self._held.get(directory)

@@ -88,15 +88,19 @@ class Supervised:
         self._timer: asyncio.Handle | None = None
         try:
             self._handle = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):  # not Linux, or gone already
+        except (AttributeError, OSError):  # not Linux, gone already, or no descriptor is left
             self._handle = -1
-            self._timer = loop.call_soon(self._poll, identify(self.pid))
+            self._timer = loop.call_soon(self._poll, None)
             return
         loop.add_reader(self._handle, self._on_end)
 
     def _poll(self, identity: Identity | None) -> None:
-        """Without pidfds: look now and then."""
-        if identity is not None and alive(identity):
+        """Without pidfds: look now and then. What cannot be looked at has not ended because of that (F20)."""
+        lives = True
+        with contextlib.suppress(OSError):
+            identity = identity or identify(self.pid)
+            lives = identity is not None and alive(identity)
+        if lives:
             self._timer = asyncio.get_running_loop().call_later(POLL_S, self._poll, identity)
         else:
             self._on_end()

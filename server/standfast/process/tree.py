@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Iterable
 
 from standfast.process.identity import Identity, Stat, alive, read_stat
+from standfast.shortage import let_through
 
 STOP_ROUNDS = 64
 """How often the tree is looked at again while it is being frozen; a fork bomb grows no more once all are stopped."""
@@ -20,7 +21,8 @@ def _table() -> list[Stat]:
     """Every process there is now, except dead ones."""
     try:
         names = os.listdir("/proc")
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return []
     stats = (read_stat(int(name)) for name in names if name.isdigit())
     return [stat for stat in stats if stat is not None and stat.state not in "ZX"]
@@ -50,7 +52,8 @@ def _children(pid: int) -> list[Stat]:
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
                 stats = [read_stat(int(child)) for child in file.read().split()]
             found += [stat for stat in stats if stat is not None and stat.state not in "ZX"]
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return found
     return found
 
@@ -82,7 +85,8 @@ def _carries(pid: int, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
             return mark in file.read().split(b"\0")
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
 
 

@@ -80,6 +80,8 @@ FAMILIES: dict[int, tuple[str, tuple[str, ...]]] = {
             "ExportFailed",
             "NotSynced",
             "RollbackFailed",
+            "TooManyOpenFiles",
+            "OutOfMemory",
         ),
     ),
     -32059: ("Any other refusal; see `data.reason` and the message.", ()),

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from standfast.session.notes import NAMES, SKILL_FOLDERS, chain
 from standfast.session.workspace import glance
+from standfast.shortage import let_through
 
 BYTES_MAX = 1024 * 1024
 """Of one file that acts; of a longer one the length and the beginning count."""
@@ -94,7 +95,8 @@ def _content(path: Path) -> bytes | None:
     """What a file says, as far as it acts; None where there is none. What is no plain file counts by what it is."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        let_through(error)  # else what cannot be read now would be as good as what is not there
         return os.fsencode(os.readlink(path)) if path.is_symlink() else None
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from standfast.process.judge import State
 from standfast.process.launch import Commands
 from standfast.process.output import LiveOutput, excerpt
 from standfast.process.supervised import Supervised
+from standfast.shortage import want_of
 from standfast.tools.base import Outcome, Settlement, StartedCall, ToolContext, Verification
 
 HEAD_MAX, TAIL_MAX = 12_000, 18_000
@@ -77,16 +78,25 @@ async def start(
 
 
 async def follow(supervised: Supervised, ctx: ToolContext) -> None:
-    """Show a command's output live, coalesced and bounded, until the command has ended."""
+    """Show a command's output live, coalesced and bounded, until the command has ended. What cannot be read now is shown later."""
     live = LiveOutput(supervised.directory / records.OUTPUT, head_max=LIVE_HEAD_MAX, tail_max=LIVE_TAIL_MAX)
     while not supervised.is_ended:
         try:
             async with asyncio.timeout(LIVE_S):
                 await supervised.ended()
         except TimeoutError:
-            if text := await asyncio.to_thread(live.step):
-                await ctx.output(text)
-    if text := await asyncio.to_thread(live.last):
+            await _show(live.step, ctx)
+    await _show(live.last, ctx)
+
+
+async def _show(read: Callable[[], str], ctx: ToolContext) -> None:
+    try:
+        text = await asyncio.to_thread(read)
+    except OSError as error:
+        if want_of(error) is None:
+            raise
+        return  # the result has it all
+    if text:
         await ctx.output(text)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from standfast.shortage import let_through
 from standfast.tools.git_places import git_directory
 
 SETTINGS = (
@@ -48,6 +49,7 @@ def inert_environment(workspace: Path) -> dict[str, str]:
             with (git / "config").open("rb") as file:
                 text = file.read(BYTES_MAX).decode("utf-8", "surrogateescape")
             filters = tuple(dict.fromkeys(re.sub(r"\\(.)", r"\1", name) for name in _DRIVER.findall(text)))
-        except OSError:
+        except OSError as error:
+            let_through(error)
             filters = ()
     return by_environment((*SETTINGS, *inert_settings(filters)))

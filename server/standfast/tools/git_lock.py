@@ -13,6 +13,7 @@ from standfast.events.types import Target
 from standfast.process.identity import read_stat
 from standfast.process.judge import State
 from standfast.process.launch import Commands
+from standfast.shortage import let_through
 from standfast.tools.base import Settlement, StartedCall, ToolContext
 from standfast.tools.commands_base import VERDICTS, intent_command, not_available, record_directory
 
@@ -104,7 +105,8 @@ def _in_use(path: Path, top: Path) -> bool:
 def _opens(pid: str, path: str) -> bool:
     try:
         return any(os.readlink(f"/proc/{pid}/fd/{handle}") == path for handle in os.listdir(f"/proc/{pid}/fd"))
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
 
 
@@ -114,7 +116,8 @@ def _is_git_in(pid: str, top: Path) -> bool:
         if not name.startswith("git"):
             return False
         here = Path(os.readlink(f"/proc/{pid}/cwd"))
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
     found = read_stat(int(pid))
     return found is not None and found.state not in "ZX" and here.is_relative_to(top.resolve())

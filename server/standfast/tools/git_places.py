@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from standfast.shortage import let_through
+
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 EXECUTABLE_PARTS = ("hooks", "config", "config.worktree", "info/attributes", "modules")
 """In a git directory: what makes git start programs. Read-only also for git itself."""
@@ -30,7 +32,8 @@ def git_directory(workspace: Path) -> Path | None:
             return (named / (named / "commondir").read_text("utf-8", "replace").strip()).resolve()
         found = _WORKTREE.search((named / "config").read_text("utf-8", "replace"))
         return named if found and (named / found[1]).resolve() == workspace.resolve() else None
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
 
 

@@ -12,6 +12,8 @@ import stat
 from hashlib import file_digest
 from pathlib import Path
 
+from standfast.shortage import let_through
+
 WORDS_MAX = 200
 BYTES_MAX = 4 * 1024 * 1024
 """Of one file; a longer one counts by its size and time of change."""
@@ -30,7 +32,10 @@ def named_content(directory: Path, command: str) -> tuple[tuple[str, str], ...]:
 def _content(path: Path) -> str | None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+    except ValueError:
+        return None
+    except OSError as error:
+        let_through(error)
         return None
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from standfast.files.protected import STARTS_PROGRAMS, is_git, plain_name
+from standfast.shortage import let_through
 
 FOLDERS_MAX = 4_000
 """Directories that are looked into; in what lies beyond only the commonest names at the top are protected."""
@@ -69,7 +70,8 @@ def _look(directory: str, found: list[str]) -> list[str]:
     inner: list[str] = []
     try:
         entries = list(os.scandir(directory))
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return inner
     above = plain_name(os.path.basename(directory))
     for entry in entries:
@@ -88,5 +90,6 @@ def _look(directory: str, found: list[str]) -> list[str]:
 def _is_empty(path: str) -> bool:
     try:
         return os.path.isdir(path) and not os.listdir(path)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
