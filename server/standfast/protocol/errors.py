@@ -82,6 +82,7 @@ FAMILIES: dict[int, tuple[str, tuple[str, ...]]] = {
             "RollbackFailed",
             "TooManyOpenFiles",
             "OutOfMemory",
+            "NotVerified",
         ),
     ),
     -32059: ("Any other refusal; see `data.reason` and the message.", ()),
