@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import http.client
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ DELTAS = 5000
 COMMITS_OF_A_TURN = 4
 """run_started with user_message, model_request, assistant_message, run_finished."""
 STREAMS = 8
+READER = Path(__file__).parent / "stream_reader.py"
 RATE = 500
 
 
@@ -146,7 +149,11 @@ async def _eight(here: Place, quick: bool) -> AsyncGenerator[Row]:
         delays = [delay for one in await streaming for delay in one]
         used = (here.cpu_s() - before) * 1e6 / (count * STREAMS)
         limit = COALESCE_S * 1000 + 5
-        yield Row(f"{STREAMS} × {RATE} deltas a second, CPU of the daemon a delta", used, "µs")
+        alone = await asyncio.to_thread(_reader_alone, here.port, count)
+        yield Row(
+            f"{STREAMS} × {RATE} deltas a second, CPU of the daemon a delta", used, "µs", "the reader alone", alone,
+            "≤ 1.6 ×", ratio_at_most(1.6),
+        )  # fmt: skip
         yield Row(
             f"{STREAMS} × {RATE} deltas a second, delay p99",
             percentile(delays, 0.99),
@@ -238,6 +245,12 @@ async def _read_until(raw: Raw, done: Callable[[Json], bool]) -> None:
         if done(message):
             return
     raise AssertionError("the connection ended")
+
+
+def _reader_alone(port: int, count: int) -> float:
+    """µs of CPU a delta."""
+    words = [sys.executable, str(READER), *map(str, (port, STREAMS, count, RATE))]
+    return float(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
 
 
 async def _bare(port: int, text: str) -> float:

@@ -47,8 +47,10 @@ def keep_small() -> None:
 
 
 def settle_memory() -> None:
-    """After everything is loaded: give back what loading used, and let no collection walk over the rest again."""
-    gc.collect()
+    """After everything is loaded: give back what loading used, and let no collection walk over the rest again.
+
+    Without a last collection: it takes as long as ten modules and finds nothing.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
     gc.freeze()
