@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from editor.desk import conflict
 from standfast.daemon.compose import Daemon
 from standfast.editor.streams import LAG, utf16_units
 from standfast.events.journal import Journal
@@ -206,6 +207,29 @@ async def test_a_session_is_told_of_to_whom_it_concerns(parts: Daemon, raw: Raw,
         await parts.core.publisher.settled()
         await far.ask("ping", "standfast/daemon/status")
         assert not [m for m in far.heard if m.get("method") == "standfast/session/changed"]
+
+
+async def test_a_deleted_session_is_told_to_all_who_show_it_with_what_they_show_of_it(
+    parts: Daemon, raw: Raw, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    async with connect(parts) as near, connect(parts) as follower, connect(parts) as far:
+        await raw.initialize([here.as_uri()])
+        await near.initialize([here.as_uri()])
+        await follower.initialize([there.as_uri()])
+        await far.initialize([there.as_uri()])
+        session_id, _ = await conflict(raw, here)
+        await ask(follower, "standfast/session/attach", sessionId=session_id)
+        assert (await near.told("standfast/attention/changed", lambda p: bool(p["items"])))["items"]
+        await ask(raw, "standfast/session/delete", sessionId=session_id)
+        for client in (raw, near, follower):
+            assert (await client.told("standfast/session/deleted"))["sessionId"] == session_id
+        assert (await near.told("standfast/attention/changed", lambda p: not p["items"]))["items"] == []
+        await parts.core.publisher.settled()
+        await ask(far, "standfast/daemon/status")
+        assert not [m for m in far.heard if m.get("method") == "standfast/session/deleted"]
 
 
 @pytest.mark.scenario("ATK-52")

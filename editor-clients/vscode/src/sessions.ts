@@ -2,7 +2,12 @@
 
 import * as vscode from "vscode";
 import type { Connection } from "./client.ts";
-import { type Session, SessionChangedNotification, SessionListRequest } from "./generated/protocol.ts";
+import {
+  type Session,
+  SessionChangedNotification,
+  SessionDeletedNotification,
+  SessionListRequest,
+} from "./generated/protocol.ts";
 
 const PAGE = 200;
 
@@ -17,6 +22,7 @@ export class Sessions {
   constructor(connection: Connection) {
     this.#connection = connection;
     connection.onNotice(SessionChangedNotification, ({ session }) => this.#put(session));
+    connection.onNotice(SessionDeletedNotification, ({ sessionId }) => this.forget(sessionId));
     connection.onState((state) => {
       if (state.kind !== "connected") this.fresh = false;
       this.#changed.fire();

@@ -76,8 +76,9 @@ async def session_fork(core: Core, client: Client, p: params.SessionForkParams) 
 
 
 async def session_delete(core: Core, client: Client, p: params.SessionIdParams) -> Answer:
+    view = await core.sessions.get(p.session_id)
     await core.sessions.delete(p.session_id)
-    detach(client, p.session_id)
+    core.publisher.deleted(view)
     return DONE
 
 

@@ -25,7 +25,7 @@ from standfast.editor.transcripts import Transcripts
 from standfast.errors import NotFound, StandfastError
 from standfast.events import types as facts
 from standfast.events.types import Recorded
-from standfast.protocol.notices import DaemonChangedNotice, SessionChangedNotice
+from standfast.protocol.notices import DaemonChangedNotice, SessionChangedNotice, SessionDeletedNotice
 from standfast.protocol.objects import Degraded
 from standfast.session.sessions import Sessions
 from standfast.session.views import Attached, SessionView
@@ -139,6 +139,15 @@ class Publisher:
             for session_id in session_ids:
                 for call in await self._sessions.open_permissions(session_id):
                     self.questions.ask(client, call)
+
+    def deleted(self, view: SessionView) -> None:
+        """A session is gone: nobody follows it any more, what was shown of it is taken off, and who may show it is told."""
+        session_id = view.row.session_id
+        for client in self._concerned(view):
+            client.attachments.pop(session_id, None)
+            if client.ours:
+                client.notify("standfast/session/deleted", SessionDeletedNotice(session_id=session_id))
+        self._mark(session_id, "attention")
 
     def left(self, client: Client) -> None:
         """A client's connection is over."""

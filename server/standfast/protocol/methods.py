@@ -355,6 +355,11 @@ _TABLE = (
     _tell("delta", notices.DeltaNotice, "Text streams in; the event with it follows."),
     _tell("session/changed", notices.SessionChangedNotice, "A session of an open folder changed."),
     _tell(
+        "session/deleted",
+        notices.SessionDeletedNotice,
+        "An attached session, or one of an open folder, was deleted; no event of it follows.",
+    ),
+    _tell(
         "attention/changed", notices.AttentionChangedNotice, "What a person must look at changed, in an open folder."
     ),
     _tell("permission/resolved", notices.PermissionResolvedNotice, "A question is settled."),

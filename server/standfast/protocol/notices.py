@@ -35,6 +35,12 @@ class SessionChangedNotice(Wire, frozen=True):
     session: Session
 
 
+class SessionDeletedNotice(Wire, frozen=True):
+    """A session is gone for good, with its history: whoever shows it, or its name, takes it off the screen."""
+
+    session_id: str
+
+
 class AttentionChangedNotice(Wire, frozen=True):
     """All that a person must look at in one folder; replaces what was told before."""
 

@@ -6,6 +6,7 @@ from editors.neovim.conftest import Desk
 from editors.neovim.instance import Nvim
 from fake_api import reply, tool
 from fake_api.requests import Request
+from support import open_editor
 
 
 def said_to_model(request: Request) -> str:
@@ -103,3 +104,21 @@ def test_earlier_messages_come_back_and_the_draft_after_them(desk: Desk) -> None
     assert type_into_box(nvim, "a<Down>") == "the newer one"
     assert type_into_box(nvim, "a<Down>") == "my draft"
     type_into_box(nvim, "cc")
+
+
+async def test_a_session_that_is_deleted_elsewhere_says_so_and_keeps_what_was_said(desk: Desk) -> None:
+    nvim = desk.nvim
+    desk.push(reply("Here I am."))
+    nvim.lua("Drive.send('are you there') Drive.shown('Here I am.')")
+    nvim.lua("Drive.wait(function() return Drive.view().run.status == 'succeeded' end, 'the end')")
+    session_id = nvim.lua("return Drive.view().sessionId")
+    async with open_editor(desk.home) as other:
+        await other.request("standfast/session/delete", {"sessionId": session_id})
+    nvim.lua("Drive.wait(function() return Drive.view().deleted end, 'the news')")
+    bars = nvim.lua(
+        "return vim.tbl_map(function(window)"
+        " return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window }).str"
+        " end, vim.api.nvim_list_wins())"
+    )
+    assert [bar for bar in bars if " · deleted" in bar]
+    assert "Here I am." in "\n".join(nvim.lua("return (Drive.chat())"))

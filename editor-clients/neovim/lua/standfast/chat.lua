@@ -73,7 +73,9 @@ function M.bar()
   local session = view.session or {}
   local title = session.title ~= nil and session.title ~= '' and session.title or 'Untitled'
   local parts = { text.line(title, 40), session.mode }
-  if chat.connection.state ~= 'ready' then
+  if view.deleted then
+    parts[#parts + 1] = 'deleted'
+  elseif chat.connection.state ~= 'ready' then
     parts[#parts + 1] = STATES[chat.connection.state] or 'disconnected'
   elseif view.run then
     parts[#parts + 1] = view.run.status

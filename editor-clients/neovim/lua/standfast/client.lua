@@ -279,6 +279,7 @@ local function handlers()
     'event',
     'delta',
     'session/changed',
+    'session/deleted',
     'attention/changed',
     'permission/resolved',
     'daemon/changed',

@@ -166,6 +166,19 @@ client.on('session/changed', function(connection, params)
   vim.cmd.redrawstatus({ bang = true })
 end)
 
+client.on('session/deleted', function(connection, params)
+  local session_id = params.sessionId
+  M.known(connection.root)[session_id] = nil
+  if current[connection.root] == session_id then
+    current[connection.root] = nil
+  end
+  local at = followed[session_id]
+  if at then
+    at.view.deleted = true -- what was said stays on the screen, and says that it is gone
+    changed(session_id)
+  end
+end)
+
 client.on('lost', function(connection)
   for session_id, at in pairs(followed) do
     if at.connection == connection then
@@ -178,7 +191,7 @@ end)
 
 client.on('ready', function(connection)
   for _, at in pairs(followed) do
-    if at.connection == connection then
+    if at.connection == connection and not at.view.deleted then
       attach(at)
     end
   end

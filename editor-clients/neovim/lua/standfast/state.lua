@@ -66,6 +66,7 @@ local M = {}
 ---@field goal? standfast.Goal
 ---@field recovery? standfast.Recovery
 ---@field damage? standfast.Damage
+---@field deleted? boolean the session is gone; what is held is all that is left
 ---@field tokens { input: integer, output: integer }
 ---@field rev integer rises with every change
 

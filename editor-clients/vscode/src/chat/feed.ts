@@ -19,6 +19,7 @@ import {
   SessionAttachRequest,
   type SessionAttachResult,
   SessionChangedNotification,
+  SessionDeletedNotification,
   SessionDetachRequest,
   SessionEventsRequest,
 } from "../generated/protocol.ts";
@@ -75,6 +76,9 @@ export class Feed implements vscode.Disposable {
     connection.onNotice(EventNotification, ({ sessionId, event }) => this.#live(sessionId, event));
     connection.onNotice(DeltaNotification, (delta) => this.#delta(delta));
     connection.onNotice(SessionChangedNotification, ({ session }) => this.#sessionChanged(session));
+    connection.onNotice(SessionDeletedNotification, ({ sessionId }) => {
+      if (sessionId === this.sessionId) this.#clear(undefined);
+    });
     connection.onConnected(() => void this.#rejoin());
   }
 

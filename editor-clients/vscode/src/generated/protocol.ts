@@ -523,6 +523,11 @@ export interface SessionCreateParams {
   model?: string;
 }
 
+/** A session is gone for good, with its history: whoever shows it, or its name, takes it off the screen. */
+export interface SessionDeletedNotice {
+  sessionId: string;
+}
+
 /** A page after `afterSeq`, or before `beforeSeq`; with neither the newest page. Always ascending. */
 export interface SessionEventsParams {
   sessionId: string;
@@ -1348,6 +1353,8 @@ export const EventNotification = new NotificationType<EventNotice>("standfast/ev
 export const DeltaNotification = new NotificationType<DeltaNotice>("standfast/delta");
 /** A session of an open folder changed. */
 export const SessionChangedNotification = new NotificationType<SessionChangedNotice>("standfast/session/changed");
+/** An attached session, or one of an open folder, was deleted; no event of it follows. */
+export const SessionDeletedNotification = new NotificationType<SessionDeletedNotice>("standfast/session/deleted");
 /** What a person must look at changed, in an open folder. */
 export const AttentionChangedNotification = new NotificationType<AttentionChangedNotice>("standfast/attention/changed");
 /** A question is settled. */

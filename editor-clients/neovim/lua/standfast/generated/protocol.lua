@@ -434,6 +434,10 @@
 ---@field mode? "plan"|"ask"|"edit"|"auto"
 ---@field model? string
 
+--- A session is gone for good, with its history: whoever shows it, or its name, takes it off the screen.
+---@class standfast.SessionDeletedNotice
+---@field sessionId string
+
 --- A page after `afterSeq`, or before `beforeSeq`; with neither the newest page. Always ascending.
 ---@class standfast.SessionEventsParams
 ---@field sessionId string
@@ -1021,6 +1025,7 @@ return {
     event = "standfast/event",
     delta = "standfast/delta",
     session_changed = "standfast/session/changed",
+    session_deleted = "standfast/session/deleted",
     attention_changed = "standfast/attention/changed",
     permission_resolved = "standfast/permission/resolved",
     daemon_changed = "standfast/daemon/changed",
