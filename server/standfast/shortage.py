@@ -7,6 +7,7 @@ make a living command look lost, a changed file trusted, and a stranger a friend
 from __future__ import annotations
 
 import errno
+import os
 
 from standfast.errors import StandfastError
 
@@ -19,6 +20,15 @@ def let_through(error: OSError) -> None:
     """Raise the error again if it is such a want."""
     if error.errno in DESCRIPTORS or error.errno in MEMORY:
         raise error
+
+
+def none_left() -> bool:
+    """Whether no file can be opened now."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in DESCRIPTORS
+    return False
 
 
 def want_of(error: BaseException) -> StandfastError | None:

@@ -73,6 +73,8 @@ async def _ask_tool(parts: Parts, row: SessionRow, call: CallRow) -> Verificatio
     except (OSError, StandfastError, ValueError) as error:
         log.warning("verification failed", extra={"call_id": call.call_id, "error": type(error).__name__})
         said = error.message if isinstance(error, StandfastError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.strerror:
+            said = error.strerror
         return Verification("unknown", (), f"it could not be checked ({said})")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 
 from standfast.errors import StoreError
+from standfast.shortage import none_left, want_of
 
 _KEPT = "Everything stored before is safe; this step was not stored."
 
@@ -15,6 +17,9 @@ def store_error(error: BaseException) -> StoreError:
     if isinstance(error, StoreError):
         return error
     code = primary_code(error)
+    want = want_of(_cause(error, code))
+    if want is not None:
+        return StoreError(want.reason, want.message)
     if code == sqlite3.SQLITE_FULL:
         return StoreError("StorageFull", f"The disk is full. {_KEPT} Free some space, then go on.")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -33,6 +38,15 @@ def store_error(error: BaseException) -> StoreError:
             f"The store is damaged ({error}). {_KEPT} Stop the daemon and run `standfast doctor`; nothing is deleted.",
         )
     return StoreError("StoreFailed", f"The store could not be used ({error}). {_KEPT} Check the disk, then try again.")
+
+
+def _cause(error: BaseException, code: int) -> BaseException:
+    """SQLite does not say why it could not open a file."""
+    if code == sqlite3.SQLITE_NOMEM:
+        return MemoryError()
+    if code == sqlite3.SQLITE_CANTOPEN and none_left():
+        return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return error
 
 
 def primary_code(error: BaseException) -> int:

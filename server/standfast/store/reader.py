@@ -47,6 +47,9 @@ class Readers:
 def _prepare(connection: sqlite3.Connection) -> None:
     for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY"):
         connection.execute(f"PRAGMA {pragma}")
+    connection.execute(
+        "SELECT 1 FROM sqlite_schema"
+    ).fetchone()  # opens the files now, while there are descriptors (F20)
 
 
 def _in_transaction(connection: sqlite3.Connection, function: Callable[[sqlite3.Connection], T]) -> T:
