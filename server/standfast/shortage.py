@@ -13,6 +13,8 @@ from standfast.errors import StandfastError
 
 DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 MEMORY = frozenset({errno.ENOMEM})
+NO_THREAD = "can't start new thread"
+"""CPython's words where the system refuses one: there is no memory for its stack, or there are too many."""
 KEPT = "Everything stored before is safe; what was being done was not begun or is looked at again."
 
 
@@ -39,7 +41,8 @@ def want_of(error: BaseException) -> StandfastError | None:
             f"No more files can be opened ({error.strerror}). {KEPT} "
             "Close windows or commands that are not needed, or raise the limit (`ulimit -n`) and restart the daemon; then go on.",
         )
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in MEMORY):
+    threads = isinstance(error, RuntimeError) and str(error) == NO_THREAD
+    if threads or isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in MEMORY):
         return StandfastError(
             "OutOfMemory", f"There is not enough memory. {KEPT} End what needs much of it, then go on."
         )

@@ -86,15 +86,18 @@ class Point:
     verdict: str | None = None
 
 
-async def kill_at(place: Path, case: Case, calls: str, nth: int) -> Point:
-    """Set up, run, kill at the nth call, start again, check I1-I10 and the outside truth. Not died: there is no such call."""
+async def kill_at(place: Path, case: Case, calls: str, nth: int, how: str = "signal=KILL") -> Point:
+    """Set up, run, kill at the nth call, start again, check I1-I10 and the outside truth. Not died: there is no such call.
+
+    `how`: what else strace does there, e.g. `error=ENOMEM`. A daemon that lives on has done what was asked.
+    """
     home, folder = _prepare(place, case)
     seen = oracle.Witness()
     daemon = start_daemon(home, under=UNPRIVILEGED)
     try:
         async with _editor(home, folder) as editor:
             seen.session_id = await editor.create(folder, mode="auto")
-            async with _traced(daemon, place, f"{calls}:signal=KILL:when={nth}"):
+            async with _traced(daemon, place, f"{calls}:{how}:when={nth}"):
                 try:
                     await editor.run_end(await editor.start(seen.session_id, case.text))
                 except (ConnectionLost, RequestFailed, AssertionError):

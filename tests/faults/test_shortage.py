@@ -1,4 +1,5 @@
-"""A daemon that may open no more files, for a while (F20): it says so, loses nothing, takes no want for an answer, and goes on after.
+"""A daemon that may open no more files, or get no more memory, for a while (F20): it says so, loses nothing, takes no want for an
+answer, and goes on after.
 
 The limit of the running daemon is lowered so that exactly so many descriptors are left.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from crash import oracle
+from crash import oracle, sweep
 from crash.commands import call_of, no_process_is_left, run_what_is_said, settled
 from fake_api import FakeApi
 from standfast.cli.client import Json
@@ -251,3 +252,38 @@ async def test_a_command_that_runs_while_descriptors_are_short_has_its_real_resu
             assert result["exitCode"] == 7 and result["content"].startswith("said\n")
         assert not api.refused
         assert daemon.end() == 0
+
+
+async def test_what_takes_more_memory_than_there_is_ends_with_a_sentence_and_the_daemon_goes_on(
+    home: Path, workspace: Path
+) -> None:
+    configure(home, model={"provider": "scripted"})
+    daemon = start_daemon(home, OPEN_TO_US)
+    (workspace / "big.txt").write_bytes(b"x\n" * 32 * 1024 * 1024)
+    async with open_socket(home, [workspace]) as editor:
+        session_id = await editor.create(workspace)
+        assert (await editor.run_end(await editor.start(session_id, "/read a.py")))["status"] == "succeeded"
+        before = resource.prlimit(daemon.pid, resource.RLIMIT_AS)
+        room = psutil.Process(daemon.pid).memory_info().vms + 16 * 1024 * 1024
+        resource.prlimit(daemon.pid, resource.RLIMIT_AS, (room, before[1]))
+        end = await editor.run_end(await editor.start(session_id, "/read big.txt"))
+        resource.prlimit(daemon.pid, resource.RLIMIT_AS, before)
+        results = [event["content"] for event in editor.events(type_="tool_result") if event["runId"] == end["runId"]]
+        said = end["error"]["message"] if end["status"] == "failed" else " ".join(results)
+        assert "not enough memory" in said, (end, results)
+        assert (await editor.run_end(await editor.start(session_id, "/read a.py")))["status"] == "succeeded"
+        stored = await oracle.history(editor, session_id)
+        oracle.check_log(oracle.Witness(session_id, events=editor.events(session_id)), stored)
+        oracle.check_runs(stored)
+        oracle.check_calls(stored)
+    assert daemon.end() == 0
+
+
+@pytest.mark.skipif(sweep.STRACE is None, reason="strace is not installed")
+@pytest.mark.parametrize(
+    ("call", "nth"),
+    tier([("mmap", 3), ("brk", 1)], [("mmap", n) for n in range(1, 13)] + [("brk", n) for n in range(1, 5)]),
+)
+async def test_memory_that_is_refused_for_a_moment_takes_nothing_back(tmp_path: Path, call: str, nth: int) -> None:
+    """Python bears most refusals and dies of some: then it is a crash like any other. Either way the truth is found."""
+    await sweep.kill_at(tmp_path / "point", sweep.ONE_TOOL, call, nth, "error=ENOMEM")
