@@ -1,4 +1,4 @@
-// Plays the tests of host/ inside VS Code's extension host.
+// Plays the tests of host/ inside VS Code's extension host: the story, then the conformance transcripts, in one window.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { Rig } from "./lib/rig.mjs";
 
 const OURS = "[test] ";
 
-test("the story in the extension host", { timeout: 180_000 }, async (t) => {
+test("the story in the extension host", { timeout: 300_000 }, async (t) => {
   const rig = await Rig.start();
   try {
     await rig.daemon("mid_effect=kill@1"); // dies between the two files of the first patch that has two
