@@ -21,13 +21,13 @@ class _Point:
     error: int | None
     """The errno to raise; None: `signal` to this process."""
     signal: signal.Signals
-    at: frozenset[int]
-    """Which hits act, from 1."""
+    at: frozenset[int] | None
+    """Which hits act, from 1; None: each."""
     seen: int = 0
 
 
 def parse(text: str) -> dict[str, _Point]:
-    """`name=kill[@N]`, `name=stop[@N]`, `name=error[@N]:ERRNO`, joined by semicolons; N may be several (`stop@1,3`).
+    """`name=kill[@N]`, `name=stop[@N]`, `name=error[@N]:ERRNO`, joined by semicolons; N may be several (`stop@1,3`) or each (`stop@*`).
 
     Raises ValueError: a misspelt point must not pass.
     """
@@ -39,9 +39,8 @@ def parse(text: str) -> dict[str, _Point]:
         if not name or verb not in ("kill", "stop", "error") or (verb == "error") != bool(code):
             raise ValueError(f"FAILPOINTS: {part!r} is not name=kill@N, name=stop@N or name=error@N:ERRNO")
         sent = signal.SIGSTOP if verb == "stop" else signal.SIGKILL
-        points[name] = _Point(
-            getattr(errno, code) if code else None, sent, frozenset(map(int, (count or "1").split(",")))
-        )
+        at = None if count == "*" else frozenset(map(int, (count or "1").split(",")))
+        points[name] = _Point(getattr(errno, code) if code else None, sent, at)
     return points
 
 
@@ -56,7 +55,7 @@ def hit(name: str) -> None:
     if point is None:
         return
     point.seen += 1
-    if point.seen not in point.at:
+    if point.at is not None and point.seen not in point.at:
         return
     if point.error is not None:
         raise OSError(point.error, os.strerror(point.error), f"failpoint {name}")

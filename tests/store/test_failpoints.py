@@ -44,6 +44,11 @@ def test_without_the_environment_a_hit_does_nothing() -> None:
     hit("anything")
 
 
+def test_each_hit_acts_where_it_is_said_so() -> None:
+    assert run("here=kill@*").stdout == ""
+    assert parse("here=error@*:EIO")["here"].at is None
+
+
 def test_a_process_stops_at_the_hits_that_were_named_and_goes_on_when_it_is_told_to() -> None:
     script = "from standfast.failpoints import hit\nfor n in range(4):\n    hit('here'); print(n, flush=True)"
     environment = os.environ | {"FAILPOINTS": "here=stop@2,4"}

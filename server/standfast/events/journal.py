@@ -75,6 +75,11 @@ class Journal:
         await self._store.settle()
         self._release()
 
+    async def arrived(self) -> None:
+        """Return once all that was handed to `emit` is stored, or was refused: also what a cancelled caller left under way."""
+        if self._emitting:
+            await asyncio.wait(set(self._emitting))
+
     def announce(self, events: list[Recorded]) -> None:
         """Tell subscribers of events that came into the store otherwise than by `emit`: the last of a copy or of an import."""
         self._publish(self._subscribers, events)

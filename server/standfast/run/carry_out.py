@@ -24,6 +24,7 @@ from standfast.events.types import (
     ToolStarted,
 )
 from standfast.failpoints import hit
+from standfast.process.supervised import to_the_end
 from standfast.run.permissions import decide
 from standfast.run.runtime import Answer, Runtime
 from standfast.shortage import want_of
@@ -75,12 +76,15 @@ async def carry_out(
         return await _refuse(run, call_id, _sentence(error))
     if isinstance(plan, Outcome):
         return await _record(run, call_id, plan)
-    await run.emit(
-        ToolStarted(
-            call_id=call_id, intents=list(plan.intents), operation_id=operation_id, sandbox=plan.sandbox or ctx.sandbox
-        ),
-        blobs=plan.blobs,
+    started = ToolStarted(
+        call_id=call_id, intents=list(plan.intents), operation_id=operation_id, sandbox=plan.sandbox or ctx.sandbox
     )
+    try:
+        await to_the_end(run.emit(started, blobs=plan.blobs))
+    except asyncio.CancelledError:
+        if run.stopped():
+            await _record(run, call_id, Outcome("cancelled", CANCELLED_BEFORE))
+        raise
     hit("before_effect")
     await _effect(run, tool, parsed, plan, ctx)
 
@@ -153,10 +157,10 @@ async def _effect(run: Runtime, tool: Tool, args: BaseModel, plan: Plan, ctx: To
     error = asyncio.CancelledError() if effect.cancelled() else effect.exception()
     if error is None:
         hit("before_result")
-        await _record(run, ctx.call_id, effect.result())
+        await to_the_end(_record(run, ctx.call_id, effect.result()))
     else:
         log.warning("tool died", extra={"tool": tool.name, "call_id": ctx.call_id, "error": type(error).__name__})
-        await _verify_now(run, tool, args, plan, ctx, error)
+        await to_the_end(_verify_now(run, tool, args, plan, ctx, error))
     if cancelled:
         raise asyncio.CancelledError
 

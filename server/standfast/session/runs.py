@@ -87,6 +87,9 @@ class Runs:
             live.task.cancel()
             await asyncio.wait([live.task])
         row = await self.row(run_id)
+        if row.status == "running":  # it is ending by itself just now
+            async with self._live.of(row.session_id).turn:
+                row = await self.row(run_id)
         if row.status == "queued":
             await queue.take_out(self._parts, row.session_id, run_id)
             row = await self.row(run_id)
@@ -211,6 +214,7 @@ class Runs:
 
     async def _record_end(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> MessageRow | None:
         """Returns the queued message that was started with it, if one was. Raises StoreError: then nothing was stored."""
+        await self._parts.journal.arrived()  # what a stopped run left under way: its calls count too
         now = await self._parts.store.session(session.session_id) or session
         run = await self._parts.store.run(run_id)
         towards = goals.after_run(now, end, run.trigger if run is not None else "message", self._parts.clock.now_ms())

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from standfast.events.types import ErrorInfo, Fact, RunFinished, RunStarted
+from standfast.process.supervised import to_the_end
 from standfast.projections.rows import SessionRow
 from standfast.run.loop import Granted, run_loop
 from standfast.session import compaction, owing, recovery
@@ -72,7 +73,7 @@ class Starting:
             end = RunFinished(status="cancelled")
         except Exception as error:  # noqa: BLE001 - top of a task: a fault of ours must not take the daemon along
             end = RunFinished(status="failed", error=_why(error, run_id))
-        await asyncio.shield(self._parts.spawn(self._ended(live, session, run_id, end), f"end {run_id}"))
+        await to_the_end(self._ended(live, session, run_id, end))  # a cancel that comes so late changes nothing
 
     async def _ended(self, live: Live, session: SessionRow, run_id: str, end: RunFinished) -> None:
         await self._at_end(live, session, run_id, end)
