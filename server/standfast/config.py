@@ -73,17 +73,24 @@ class DaemonSettings(Section):
 class SandboxSettings(Section):
     """`[sandbox]`: how commands are confined. Paths are absolute or beneath the home."""
 
-    level: Literal["none", "partial", "full"] = "none"
-    """The least that is good enough: where this machine cannot do it, every command is asked, in all modes."""
-    at_most: Literal["none", "partial", "full"] = "none"
-    """The strongest to use. Confinement is chosen, not assumed: in `full` a shell cannot commit (the `git` tool can), nobody
-    reaches a server without the network, and Unix sockets and debuggers do not work."""
+    level: Literal["none", "partial", "full"] | None = None
+    """The least that is good enough (`minimum` where it is not said): where this machine cannot do it, every command is asked, in all
+    modes."""
+    at_most: Literal["none", "partial", "full"] = "full"
+    """The strongest to use. In `full` a shell cannot commit (the `git` tool can), nobody reaches a server without the network, and
+    Unix sockets and debuggers do not work: a call can ask to run outside, or the person lowers this."""
     network: bool = False
     """Commands have the network without asking for it."""
     read: list[str] = []
     """What they may read besides the system, the workspace and the usual tool chains."""
     write: list[str] = []
     """What they may change besides the workspace, e.g. a package manager's cache."""
+
+    @property
+    def minimum(self) -> Literal["none", "partial", "full"]:
+        """`partial` unless the person says otherwise, since `auto` and what was allowed for a session rest on the sandbox; who
+        switches it off has said that none is enough."""
+        return self.level or ("none" if self.at_most == "none" else "partial")
 
 
 class RunSettings(Section):

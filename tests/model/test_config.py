@@ -33,6 +33,22 @@ def test_what_the_file_says_is_taken() -> None:
     assert (settings.base_url_from, settings.warnings) == ("config", ())
 
 
+@pytest.mark.parametrize(
+    ("text", "at_most", "minimum"),
+    [
+        ("", "full", "partial"),
+        ('at_most = "partial"', "partial", "partial"),
+        ('at_most = "none"', "none", "none"),
+        ('level = "none"', "full", "none"),
+        ('level = "full"', "full", "full"),
+        ('at_most = "none"\nlevel = "partial"', "none", "partial"),
+    ],
+)
+def test_commands_are_confined_unless_the_person_says_otherwise(text: str, at_most: str, minimum: str) -> None:
+    sandbox = parse_settings(f"[sandbox]\n{text}\n", "config.toml").sandbox
+    assert (sandbox.at_most, sandbox.minimum) == (at_most, minimum)
+
+
 def test_an_unknown_key_is_a_warning_with_its_line() -> None:
     settings = parse_settings('[model]\nmodle = "x"\n\n[wrong]\na = 1\n', "config.toml")
     assert [warning.split(" is not")[0] for warning in settings.warnings] == [

@@ -14,7 +14,7 @@ from support.waiting import until
 
 
 def start(home: Path, api: FakeApi, **settings: object) -> RunningDaemon:
-    configure(home, model={"base_url": api.url}, sandbox={"at_most": "full", **settings})
+    configure(home, model={"base_url": api.url}, sandbox=settings)
     return start_daemon(home, {"ANTHROPIC_API_KEY": api.key})
 
 
@@ -32,10 +32,10 @@ async def level_of(editor: Editor) -> str:
 
 
 @pytest.mark.requirement("I13")
-async def test_the_level_is_in_the_handshake_the_status_and_each_started_call(
+async def test_the_best_level_is_used_unasked_and_is_in_the_handshake_the_status_and_each_started_call(
     home: Path, workspace: Path, fake_api: FakeApi
 ) -> None:
-    running = start(home, fake_api, level="none")
+    running = start(home, fake_api)
     try:
         async with open_editor(home) as editor:
             level = await level_of(editor)
@@ -80,18 +80,20 @@ async def test_below_the_persons_level_every_command_is_asked_in_every_mode_and_
                 fake_api.push(*command("echo same"))
                 await editor.run_end(await editor.start(session_id, "go"))
             assert [one["sandbox"] for one in editor.asked] == ["none", "none"]
+            assert all("you want at least (`partial`)" in one["risks"][0] for one in editor.asked)
     finally:
         running.end()
 
 
-async def test_what_is_good_enough_is_not_asked_in_auto_mode(home: Path, workspace: Path, fake_api: FakeApi) -> None:
-    running = start(home, fake_api, level="none", at_most="none")
+async def test_who_switches_it_off_has_said_that_none_is_enough(home: Path, workspace: Path, fake_api: FakeApi) -> None:
+    running = start(home, fake_api, at_most="none")
     try:
         async with open_editor(home, [workspace]) as editor:
             session_id = await editor.create(workspace, mode="auto")
             fake_api.push(*command("echo same"))
             await editor.run_end(await editor.start(session_id, "go"))
             assert editor.asked == []
+            assert (await editor.request("standfast/daemon/status", {}))["degraded"] == []
     finally:
         running.end()
 

@@ -7,11 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from fake_api import FakeApi, reply, tool
 from process.place import Place
+from standfast.process.environment import command_environment
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand
+from support import configure, open_editor, start_daemon
 from trust.conftest import confined_place
 
+PASSWORD = "person:word@"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -86,3 +90,40 @@ async def test_a_package_cache_is_shown_without_the_network_and_private_with_it(
     outcome = await place.call(RunCommand(place.commands), command=fetch, network=True)
     assert outcome.content.startswith("fetched"), outcome.content
     assert (registry / "crate").read_text() == "kept"
+
+
+def test_the_way_to_the_network_is_handed_on_but_no_password_on_it() -> None:
+    environ = {
+        "https_proxy": f"http://{PASSWORD}proxy.example:8080",
+        "HTTP_PROXY": "http://proxy.example:8080",
+        "no_proxy": "localhost",
+        "SSL_CERT_FILE": "/etc/own.pem",
+        "PIP_CERT": "/etc/own.pem",
+        "PIP_INDEX_URL": f"https://{PASSWORD}index.example/simple",
+    }
+    kept = command_environment(environ, "op_1")
+    assert {name: value for name, value in kept.items() if name in environ} == {
+        name: environ[name] for name in ("HTTP_PROXY", "no_proxy", "SSL_CERT_FILE", "PIP_CERT")
+    }
+
+
+async def test_the_authorities_that_the_person_names_can_be_read_inside(
+    home: Path, workspace: Path, fake_api: FakeApi
+) -> None:
+    """A network that is signed by its own authority: its certificate lies in the home."""
+    authority = home / "authority.pem"
+    authority.write_text("certificate\n")
+    (home / "beside.pem").write_text("other\n")
+    configure(home, model={"base_url": fake_api.url})
+    running = start_daemon(home, {"ANTHROPIC_API_KEY": fake_api.key, "SSL_CERT_FILE": str(authority)})
+    try:
+        async with open_editor(home, [workspace]) as editor:
+            session_id = await editor.create(workspace, mode="auto")
+            words = "cat $SSL_CERT_FILE; cat $(dirname $SSL_CERT_FILE)/beside.pem"
+            fake_api.push(reply("", tools=[tool("run_command", command=words)]), reply("Done."))
+            await editor.run_end(await editor.start(session_id, "go"))
+            [told] = [event["content"] for event in editor.events(session_id, "tool_result")]
+            assert told.startswith("certificate\n")
+            assert (await editor.request("standfast/daemon/status", {}))["sandbox"] == "none" or "other" not in told
+    finally:
+        running.end()

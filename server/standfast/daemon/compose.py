@@ -28,6 +28,7 @@ from standfast.model.choose import make_model
 from standfast.model.credentials import Credentials
 from standfast.places import Places, private_directory, private_temporary
 from standfast.process import sandbox
+from standfast.process.environment import CERTIFICATES
 from standfast.process.identity import boot_id
 from standfast.process.launch import Commands
 from standfast.session.parts import Parts
@@ -111,8 +112,8 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     store, opened = await _open_store(places, clock, troubles)
     journal, buffers, lag = Journal(store), OpenBuffers(), LoopLag()
     confined = await asyncio.to_thread(_find_sandbox, places, settings)
-    if any(sandbox.below(confined.level, wanted) for wanted in (settings.sandbox.level, settings.sandbox.at_most)):
-        troubles.append(_weak_sandbox(confined, settings.sandbox.level))
+    if any(sandbox.below(confined.level, wanted) for wanted in (settings.sandbox.minimum, settings.sandbox.at_most)):
+        troubles.append(_weak_sandbox(confined, settings.sandbox.minimum))
     commands = Commands(
         grace_ms=round(settings.daemon.grace_s * 1000), umask=_persons_umask(), clock=clock,
         sandbox=confined, network=settings.sandbox.network,
@@ -139,7 +140,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
             boot_id=boot_id(),
             user_id=getpass.getuser(),
             sandbox=confined.level,
-            sandbox_minimum=settings.sandbox.level,
+            sandbox_minimum=settings.sandbox.minimum,
             wait=_waiter(offered),
             reconsider=reconsider,
             list_files=complete,
@@ -194,9 +195,10 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
         places.config.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is not there cannot be taken away
     own = [str(place) for place in (places.state, places.runtime, places.config.parent, private_temporary())]
     roots = [os.environ.get(name, "") for name in sandbox.TOOL_ROOTS]
+    authorities = [path for name in CERTIFICATES if os.path.isfile(path := os.environ.get(name, ""))]
     exposure = sandbox.expose(
         os.path.expanduser("~"), own=own, path=":".join([os.environ.get("PATH", ""), *roots]),
-        read=settings.sandbox.read, write=settings.sandbox.write,
+        read=[*settings.sandbox.read, *authorities], write=settings.sandbox.write,
     )  # fmt: skip
     return sandbox.detect(exposure, best=settings.sandbox.at_most)
 
@@ -204,7 +206,9 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
 def _weak_sandbox(found: sandbox.Sandbox, minimum: str) -> Trouble:
     """What a person must know where commands are confined less than they want (I13)."""
     what = "Commands run without a sandbox" if found.level == "none" else "Commands run in a partial sandbox"
-    asked = "; every command is asked" if sandbox.below(found.level, minimum) else ""
+    asked = ""
+    if sandbox.below(found.level, minimum):
+        asked = f'; every command is asked, unless `[sandbox] level = "{found.level}"` in your own settings says that it is enough'
     return (
         "SandboxMissing" if found.level == "none" else "SandboxPartial",
         f"{what}: {found.why}{asked}. Nothing else is affected. Install bubblewrap for the full one and restart the daemon.",

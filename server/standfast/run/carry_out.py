@@ -25,7 +25,7 @@ from standfast.events.types import (
 )
 from standfast.failpoints import hit
 from standfast.process.supervised import to_the_end
-from standfast.run.permissions import decide
+from standfast.run.permissions import decide, risks_of
 from standfast.run.runtime import Answer, Runtime
 from standfast.shortage import want_of
 from standfast.tools.base import Outcome, Plan, StartedCall, Tool, ToolContext, Verification
@@ -105,24 +105,24 @@ async def _permitted(
         if granted is not None and granted.digest == plan.digest:
             return plan
         standing = await run.standing()
+        level = plan.sandbox or ctx.sandbox
         decision = decide(
-            standing.mode, plan, standing.allowed,
-            untrusted=standing.untrusted, level=plan.sandbox or ctx.sandbox, minimum=standing.minimum,
-        )  # fmt: skip
+            standing.mode, plan, standing.allowed, untrusted=standing.untrusted, level=level, minimum=standing.minimum
+        )
         if decision == "allow":
             return plan
         if decision == "deny":
             return Outcome("denied", DENIED_BY_MODE, reason="denied_by_mode")
-        granted = await _ask(run, ctx, plan)
+        granted = await _ask(run, ctx, plan, risks_of(plan, level, standing.minimum))
         if granted.decision == "deny":
             return Outcome("denied", DENIED, reason="denied")
         plan = await tool.plan(args, ctx)
     return plan
 
 
-async def _ask(run: Runtime, ctx: ToolContext, plan: Plan) -> Answer:
+async def _ask(run: Runtime, ctx: ToolContext, plan: Plan, risks: tuple[str, ...]) -> Answer:
     question = PermissionRequested(
-        call_id=ctx.call_id, digest=plan.digest, summary=plan.summary, files=list(plan.files), risks=list(plan.risks),
+        call_id=ctx.call_id, digest=plan.digest, summary=plan.summary, files=list(plan.files), risks=list(risks),
         sandbox=plan.sandbox or ctx.sandbox, allow_key=plan.allow_key,
     )  # fmt: skip
     try:

@@ -37,3 +37,11 @@ def decide(
     if mode == "auto" or (mode == "edit" and plan.effect == "edit"):
         return "allow"
     return "ask"
+
+
+def risks_of(plan: Plan, level: str, minimum: str) -> tuple[str, ...]:
+    """What the person must know: the plan's own risks; else why a command is asked that would not be in a better sandbox."""
+    if plan.risks or plan.effect != "command" or not below(level, minimum):
+        return plan.risks
+    how = "without a sandbox, with your own rights" if level == "none" else f"in the {level} sandbox"
+    return (f"It runs {how}: this machine cannot do what you want at least (`{minimum}`), so each command is asked.",)

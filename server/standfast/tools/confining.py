@@ -29,6 +29,7 @@ NETWORK = "It gets the network: what it reads can leave this machine, and others
 _REFUSED = re.compile(
     r"read-only file system|operation not permitted|permission denied|EROFS|EPERM|EACCES|network is unreachable"
     r"|could not resolve|name resolution|getaddrinfo|ENOTFOUND|EAI_AGAIN|ENETUNREACH|connection refused|ECONNREFUSED"
+    r"|failed to connect|could(?:n't| not) connect|unable to access|no matching distribution"
     r"|address family not supported|no such file or directory|bad system call",
     re.IGNORECASE,
 )
