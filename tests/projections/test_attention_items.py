@@ -9,6 +9,7 @@ import pytest
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.recovery_view import recovery
 from standfast.projections.rows import CallRow, ConflictRow, RunRow, SessionRow
+from standfast.session.trust import Lapse
 from standfast.store.base import Damage
 
 SESSION = SessionRow("s", "u", "file:///w", "t", "ask", "m", "active", 1, 2)
@@ -109,6 +110,18 @@ def test_a_conflict_stands_on_its_line(reason: str, code: str) -> None:
     found = attention(SESSION, None, [], [row, replace(row, conflict_id="k2", state="resolved")], [])
     assert found == [AttentionItem(found[0].code, "s", A, 7, "Two places fit.", conflict_id="k", candidates=(7, 9))]
     assert found[0].code == code
+
+
+def test_a_lapsed_trust_stands_on_each_file_that_changed_and_another_folder_on_the_transcript() -> None:
+    lapse = Lapse("file:///w", ((".git/hooks/pre-push", A), ("the folder itself", "")), "v")
+    found = attention(SESSION, None, [], [], [], None, lapse)
+    assert brief(found) == [("trust-lapsed", A, 1), ("trust-lapsed", TRANSCRIPT, 1)]
+    assert [item.message.split(" since")[0] for item in found] == [
+        ".git/hooks/pre-push changed, or is new,",
+        "Another folder is in this place",
+    ]
+    assert {item.trust for item in found} == {("file:///w", "v")}
+    assert {item.severity for item in found} == {"warning"}
 
 
 def test_an_open_permission_and_a_damaged_history_are_shown_where_they_belong() -> None:

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fake_api import FakeApi, reply, tool
+from standfast.cli.client import RequestFailed
 from standfast.session.trust import NEVER, judge, look, take
 from support import Editor, RunningDaemon, configure, open_editor, start_daemon
 
@@ -95,6 +97,77 @@ async def test_a_hook_acts_only_while_the_person_trusts_it_as_it_is(
     assert not (tmp_path / "last").exists()
 
 
+async def asked_about(editor: Editor, file: Path) -> dict[str, Any]:
+    """Wait until the editor is told that a file took the trust away."""
+    return (await editor.wait_for(lambda: _lapses(editor, file), "the question"))[0]
+
+
+def _lapses(editor: Editor, file: Path) -> list[dict[str, Any]]:
+    return [one for one in editor.diagnostics(file.as_uri()) if one["code"] == "trust-lapsed"]
+
+
+async def choices(editor: Editor, file: Path) -> list[dict[str, Any]]:
+    """What an editor offers at the first line of a file."""
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    return await editor.request(
+        "textDocument/codeAction",
+        {"textDocument": {"uri": file.as_uri()}, "range": place, "context": {"diagnostics": []}},
+    )
+
+
+async def choose(editor: Editor, action: dict[str, Any]) -> None:
+    words = {"command": action["command"]["command"], "arguments": action["command"]["arguments"]}
+    await editor.request("workspace/executeCommand", words)
+
+
+@pytest.mark.scenario("e10")
+async def test_a_lapsed_trust_is_asked_anew_by_the_name_of_the_changed_file_and_for_what_it_says_now(
+    editor: Editor, workspace: Path, fake_api: FakeApi
+) -> None:
+    notes = workspace / "AGENTS.md"
+    notes.write_text("Always say please.\n")
+    session_id, _ = await editor.create(workspace), await editor.create(workspace)
+    await trust(editor, workspace)
+
+    async def reaches_the_model(words: str) -> bool:
+        fake_api.push(reply("Done."))
+        await editor.run_end(await editor.start(session_id, "go on"))
+        return words in json.dumps(fake_api.requests[-1].body)
+
+    assert await reaches_the_model("say please")
+    assert not _lapses(editor, notes)
+    notes.write_text("Always say thanks.\n")
+    assert not await reaches_the_model("say thanks")
+    found = await asked_about(editor, notes)
+    assert "AGENTS.md changed, or is new, since you trusted the folder" in found["message"]
+    assert len(_lapses(editor, notes)) == 1, "once, for all sessions of the folder"
+    again, _ = await choices(editor, notes)
+    notes.write_text("Never say anything.\n")
+    with pytest.raises(RequestFailed, match="changed once more"):
+        await choose(editor, again)
+    assert not await reaches_the_model("Never say"), "an answer is for what was asked about"
+    again, _ = await choices(editor, notes)
+    assert again["title"] == "Trust the folder again, as it is now"
+    await choose(editor, again)
+    await editor.wait_for(lambda: not _lapses(editor, notes), "the question to go")
+    assert await reaches_the_model("Never say")
+
+
+async def test_whoever_opens_a_folder_whose_trust_lapsed_is_asked_and_may_leave_it_untrusted(
+    free_daemon: RunningDaemon, editor: Editor, workspace: Path
+) -> None:
+    await editor.create(workspace)
+    await trust(editor, workspace)
+    script = workspace / ".git/hooks/pre-push"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("#!/bin/sh\n")
+    async with open_editor(free_daemon.home, [workspace]) as another:
+        await asked_about(another, script)
+        _, never = await choices(another, script)
+        await choose(another, never)
+        await another.wait_for(lambda: not _lapses(another, script), "the question to go")
+
+
 async def test_another_folder_in_the_same_place_is_not_trusted(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
@@ -143,6 +216,28 @@ async def test_gits_settings_count_but_not_its_branches_and_remotes(tmp_path: Pa
     assert judge(recorded, look(tmp_path)).trusted
     config.write_text('[core]\n\tbare = false\n[filter "f"]\n\tclean = ./evil\n')
     assert judge(recorded, look(tmp_path)).changed == (".git/config",)
+
+
+@pytest.mark.parametrize(
+    ("setting", "path"),
+    [
+        ("[core]\n\thooksPath = .husky\n", ".husky/pre-commit"),
+        ('[filter "f"]\n\tclean = sh tools/clean.sh %f\n', "tools/clean.sh"),
+        ("[include]\n\tpath = ../more.gitconfig\n", "more.gitconfig"),
+        ('[alias]\n\tco = "!./tools/co.sh"\n', "tools/co.sh"),
+    ],
+)
+async def test_what_gits_settings_name_in_the_folder_acts_and_counts(tmp_path: Path, setting: str, path: str) -> None:
+    for name in (".git/config", path):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / ".git/config").write_text(setting)
+    (tmp_path / path).write_text("one")
+    (tmp_path / "a.py").write_text("one")
+    recorded = await take(tmp_path)
+    (tmp_path / "a.py").write_text("two")
+    assert judge(recorded, look(tmp_path)).trusted
+    (tmp_path / path).write_text("two")
+    assert judge(recorded, look(tmp_path)) == (False, (path,))
 
 
 async def test_an_ordinary_file_that_changes_changes_no_trust(tmp_path: Path) -> None:

@@ -104,6 +104,11 @@ class AttentionBoard:
             self.show_all()
         return self._matters.get(session_id)
 
+    async def look_in(self, workspace_uri: str) -> None:
+        """Read the open matters of a folder's sessions anew: whether it is trusted changed."""
+        for session_id in [each.session_id for each in self._matters.values() if each.workspace_uri == workspace_uri]:
+            await self.look(session_id)
+
     async def watch(self) -> None:
         """Look every few seconds whether files with open conflicts changed on the disk, and let their marks follow."""
         while True:
@@ -194,7 +199,7 @@ class AttentionBoard:
                 path = uris.path_of(item.uri)
                 if near or (path is not None and client.holds(path)):
                     found += self._in_document(client, item)
-        return found
+        return _once(found)
 
     def _in_document(self, client: Client, item: AttentionItem) -> list[AttentionItem]:
         """The item where its text is now, in the open document or else on the disk; nothing, if the person brought about
@@ -246,7 +251,7 @@ class AttentionBoard:
             if matters.session_id in client.attachments or any(_around(workspace, f) for f in client.folders):
                 by_workspace.setdefault(matters.workspace_uri, []).extend(matters.items)
         for workspace_uri in [*by_workspace, *(uri for uri in shown.workspaces if uri not in by_workspace)]:
-            items = [views.attention_item(item) for item in by_workspace.get(workspace_uri, [])]
+            items = [views.attention_item(item) for item in _once(by_workspace.get(workspace_uri, []))]
             notice = AttentionChangedNotice(workspace_uri=workspace_uri, items=items)
             if shown.workspaces.get(workspace_uri) == notice:
                 continue
@@ -274,6 +279,11 @@ def _look(paths: Mapping[str, str], before: Mapping[str, _OnDisk]) -> dict[str, 
             text = disk_text(path) if stat.S_ISREG(now.st_mode) else None
             found[uri] = _OnDisk(stamp, text, split_lines(text or ""))
     return found
+
+
+def _once(items: Iterable[AttentionItem]) -> list[AttentionItem]:
+    """A folder's own matter is all its sessions' and shown once."""
+    return list({(item.uri, item.trust) if item.trust else id(item): item for item in items}.values())
 
 
 def _around(workspace: str, folder: str) -> bool:

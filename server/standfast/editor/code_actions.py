@@ -93,6 +93,12 @@ def _of(matter: Matter) -> list[tuple[str, str, dict[str, Any]]]:
         found += _of_conflict(matter.conflict)
     if matter.run is not None and matter.run.status in ("interrupted", "failed"):
         found.append(("Resume the run", "standfast.run.resume", {"runId": matter.run.run_id}))
+    if matter.item.trust is not None:
+        folder, version = matter.item.trust
+        command = "standfast.workspace.trust"
+        anew: dict[str, Any] = {"workspaceUri": folder, "trusted": True, "version": version}
+        found.append(("Trust the folder again, as it is now", command, anew))
+        found.append(("Do not trust the folder any more", command, {"workspaceUri": folder, "trusted": False}))
     return found
 
 

@@ -70,6 +70,8 @@ def features_of(core: Core, client: Client) -> dict[str, Callable[[Any], Any]]:
 
 async def _matter(core: Core, item: AttentionItem) -> Matter:
     """An item with the facts that say what fits now; what has gone meanwhile has no actions."""
+    if item.trust is not None:
+        return Matter(item)
     try:
         if item.conflict_id is not None:
             return Matter(item, conflict=await core.sessions.conflict(item.conflict_id))

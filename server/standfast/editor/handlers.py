@@ -248,7 +248,10 @@ async def workspace_files(core: Core, client: Client, p: params.WorkspaceFilesPa
 
 
 async def workspace_trust(core: Core, client: Client, p: params.WorkspaceTrustParams) -> Answer:
-    await core.sessions.workspace_trust(p.workspace_uri, trusted=p.trusted)
+    try:
+        await core.sessions.workspace_trust(p.workspace_uri, trusted=p.trusted, version=p.version)
+    finally:
+        await core.publisher.board.look_in(p.workspace_uri)
     return DONE
 
 

@@ -21,6 +21,7 @@ Code = Literal[
     "interrupted-run",
     "permission-needed",
     "history-damaged",
+    "trust-lapsed",
 ]
 Severity = Literal["error", "warning", "information"]
 
@@ -63,6 +64,8 @@ class AttentionItem:
     run_id: str | None = None
     candidates: tuple[int, ...] = ()
     """Lines, from 1, where a refused hunk could go, or nearly."""
+    trust: tuple[str, str] | None = None
+    """Of a lapsed trust: the folder's URI, and the version of what would act there."""
 
     @property
     def severity(self) -> Severity:
@@ -80,6 +83,19 @@ class Damaged(Protocol):
     def reason(self) -> str: ...
 
 
+class Lapsed(Protocol):
+    """A trust that holds no more (`session.trust.Lapse`)."""
+
+    @property
+    def workspace_uri(self) -> str: ...
+
+    @property
+    def changed(self) -> Sequence[tuple[str, str]]: ...
+
+    @property
+    def version(self) -> str: ...
+
+
 def transcript_uri(session_id: str) -> str:
     """The session's transcript document."""
     return f"standfast:/session/{session_id}"
@@ -92,8 +108,10 @@ def attention(
     conflicts: Sequence[ConflictRow],
     permissions: Sequence[CallRow],
     damage: Damaged | None = None,
+    lapse: Lapsed | None = None,
 ) -> list[AttentionItem]:
-    """All items of one session: the calls of its recovery, its open conflicts and permissions, its history's damage."""
+    """All items of one session: the calls of its recovery, its open conflicts and permissions, its history's damage, and what took
+    away the trust in its folder."""
     found: list[AttentionItem] = []
     for call in recovery_calls:
         found.extend(_uncertain(session.session_id, call))
@@ -113,7 +131,28 @@ def attention(
                 "nothing was deleted. `standfast doctor` says more.",
             )
         )
+    if lapse is not None:
+        found.extend(_distrusted(session.session_id, lapse))
     return found
+
+
+def _distrusted(session_id: str, lapse: Lapsed) -> list[AttentionItem]:
+    """On each file that changed; on the transcript, where another folder is in the place of the trusted one."""
+    after = (
+        "Nothing that comes with the folder acts now: no notes or skills, no hooks or filters. "
+        "Look at it; a code action trusts the folder again as it is."
+    )
+    return [
+        AttentionItem(
+            "trust-lapsed",
+            session_id,
+            uri or transcript_uri(session_id),
+            1,
+            f"{f'{name} changed, or is new,' if uri else 'Another folder is in this place'} since you trusted the folder. {after}",
+            trust=(lapse.workspace_uri, lapse.version),
+        )
+        for name, uri in lapse.changed
+    ]
 
 
 def _uncertain(session_id: str, call: CallRow) -> list[AttentionItem]:

@@ -327,6 +327,7 @@ _TABLE = (
         results.EmptyResult,
         "Trust a folder's own hooks and settings, or no longer.",
         "WorkspaceNotFound",
+        "FileChanged",
     ),
     _do(
         "credentials/set",
@@ -382,5 +383,6 @@ COMMANDS: dict[str, str] = {
     "standfast.session.create": "standfast/session/create",
     "standfast.run.start": "standfast/run/start",
     "standfast.run.cancel": "standfast/run/cancel",
+    "standfast.workspace.trust": "standfast/workspace/trust",
 }
 """`workspace/executeCommand`: command → the method whose params `arguments[0]` holds (design.md "Commands")."""

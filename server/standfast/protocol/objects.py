@@ -27,6 +27,7 @@ AttentionCode = Literal[
     "interrupted-run",
     "permission-needed",
     "history-damaged",
+    "trust-lapsed",
 ]
 
 Event = dict[str, Any]

@@ -261,10 +261,12 @@ class WorkspaceFilesParams(Wire, frozen=True):
 
 
 class WorkspaceTrustParams(Wire, frozen=True):
-    """A folder is untrusted until trusted: its own files then act on nothing."""
+    """A folder is untrusted until trusted: its own files then act on nothing. Trust is for what is in those files now."""
 
     workspace_uri: str
     trusted: bool
+    version: Maybe[str] = None
+    """As the code action of a lapsed trust gives it: refused where something else would act by now."""
 
 
 class CredentialsSetParams(Wire, frozen=True):

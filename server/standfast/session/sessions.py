@@ -22,7 +22,7 @@ from standfast.failpoints import hit
 from standfast.projections.attention import AttentionItem, attention
 from standfast.projections.rows import CallRow, ConflictRow, MessageRow, RunRow, SessionRow
 from standfast.run import goal
-from standfast.session import goals, histories, history, permissions, queue, restart, settling, trust
+from standfast.session import goals, histories, history, permissions, queue, restart, settling, trusting
 from standfast.session.attaching import Attaching
 from standfast.session.binding import relate, view, views
 from standfast.session.live import LiveSessions, idle
@@ -266,7 +266,8 @@ class Sessions:
         sources = await self.attention_sources(workspace_uris)
         for session_id in sources:
             await self._check(await self._row(session_id))
-        return sources
+        lapsed = await trusting.sessions_of_lapsed(self._store, self._runs.folders, workspace_uris)
+        return list(dict.fromkeys([*sources, *lapsed]))
 
     async def attention_sources(self, workspace_uris: Sequence[str]) -> builtins.list[str]:
         """Ids of the sessions bound to these folders that have something a person must look at, by index."""
@@ -284,6 +285,7 @@ class Sessions:
             await self._store.conflicts(session_id=session_id),
             await self.open_permissions(session_id),
             await self._attaching.damage(session_id),
+            await trusting.lapsed(self._store, self._runs.folders, row),
         )
 
     async def recovery(self, session_id: str) -> Recovery | None:
@@ -364,11 +366,10 @@ class Sessions:
             return []
         return await self._parts.list_files(folder, query, min(history.bounded(limit), 200))
 
-    async def workspace_trust(self, workspace_uri: str, *, trusted: bool) -> None:
+    async def workspace_trust(self, workspace_uri: str, *, trusted: bool, version: str | None = None) -> None:
         """The person trusts a folder, or does not any more; bound to the folder itself and to what would act in it."""
         await self._identity(workspace_uri)
-        what = await trust.take(to_path(workspace_uri))
-        await self._store.set_trusted(workspace_uri, what or "", trusted=trusted)
+        await trusting.give(self._store, workspace_uri, trusted=trusted, version=version)
 
     def declare_untrusted(self, workspace_uris: Sequence[str], *, untrusted: bool) -> None:
         """The editor itself says that the folder is untrusted: `plan` and `ask` only (design.md "Small print")."""

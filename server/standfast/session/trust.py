@@ -1,7 +1,8 @@
 """Trust in a folder's own files (issue G.1): bound to the very folder and to the content of what would act, so that a changed file,
 or another folder in the same place, is a question anew. Nobody is trusted but by the person's word over `workspace/trust`.
 
-What acts: notes and skills (they speak to the model), git's hooks, and settings that make git start programs.
+What acts: notes and skills (they speak to the model), git's hooks, settings that make git start programs, and the files of the folder
+that those settings name. What such a file starts in turn is not followed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from standfast.session.notes import NAMES, SKILL_FOLDERS, chain
-from standfast.session.workspace import glance
+from standfast.session.workspace import glance, to_path, to_uri
 from standfast.shortage import let_through
 
 BYTES_MAX = 1024 * 1024
@@ -26,6 +27,9 @@ FILES_MAX = 500
 GIT_FILES = (".gitattributes", ".git/info/attributes")
 _SECTION = re.compile(r"^\s*\[\s*(?:branch|remote|user)\b", re.IGNORECASE)
 """Parts of git's own settings that start nothing and change all the time."""
+_SETTING = re.compile(r"^\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*)$")
+_NAMES_TEXT = frozenset({"excludesfile", "template", "ignorerevsfile", "mailmap"})
+"""Settings that name a file which starts nothing."""
 
 
 class Trust(NamedTuple):
@@ -37,6 +41,17 @@ class Trust(NamedTuple):
 
 
 NEVER = Trust(trusted=False)
+ITSELF = "the folder itself"
+
+
+class Lapse(NamedTuple):
+    """A trust that holds no more: what the person is asked about anew."""
+
+    workspace_uri: str
+    changed: tuple[tuple[str, str], ...]
+    """(path relative to the folder, URI) of what changed or came newly; no URI where another folder is in its place."""
+    version: str
+    """Of all that would act now: an answer is for that (`workspace/trust`)."""
 
 
 def judge(recorded: str | None, found: dict[str, str] | None) -> Trust:
@@ -46,17 +61,30 @@ def judge(recorded: str | None, found: dict[str, str] | None) -> Trust:
     try:
         before: dict[str, str] = json.loads(recorded)
     except ValueError:
-        return Trust(trusted=False, changed=("the folder itself",))
+        return Trust(trusted=False, changed=(ITSELF,))
     if before.pop("", None) != found.get(""):
-        return Trust(trusted=False, changed=("the folder itself",))
+        return Trust(trusted=False, changed=(ITSELF,))
     changed = sorted(path for path, content in found.items() if path and before.get(path) != content)
     return Trust(trusted=not changed, changed=tuple(changed))
+
+
+def lapse(workspace_uri: str, recorded: str | None, found: dict[str, str] | None) -> Lapse | None:
+    """What takes a trust away that the person gave; None where they gave none, or it holds. Pure."""
+    changed = judge(recorded, found).changed
+    folder = to_path(workspace_uri)
+    named = [(name, "" if name == ITSELF else to_uri(Path(os.path.normpath(folder / name)))) for name in changed]
+    return Lapse(workspace_uri, tuple(named), version_of(_words(found or {}))) if named else None
+
+
+def version_of(taken: str) -> str:
+    """A short name for what `take` gave."""
+    return sha256(taken.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 async def take(folder: Path) -> str | None:
     """What is trusted when the person says so now; None without a folder."""
     found = await asyncio.to_thread(look, folder)
-    return None if found is None else json.dumps(found, sort_keys=True)
+    return None if found is None else _words(found)
 
 
 def look(folder: Path) -> dict[str, str] | None:
@@ -74,16 +102,40 @@ def look(folder: Path) -> dict[str, str] | None:
     return found
 
 
+def _words(found: dict[str, str]) -> str:
+    return json.dumps(found, sort_keys=True)
+
+
 def _acting(folder: Path) -> Iterator[Path]:
+    """The most powerful first: beyond FILES_MAX nothing is looked at."""
+    git = Path(folder_git) if (folder_git := _git(folder)) else folder / ".git"
+    settings = (git / "config", git / "config.worktree")
+    yield from settings
+    yield from (path for path in sorted((git / "hooks").glob("*")) if path.suffix != ".sample")
+    yield from (folder / name for name in GIT_FILES)
     for place in chain(folder):
         yield from (place / name for name in NAMES)
+    for each in settings:
+        yield from _named(each, folder)
     for beneath in SKILL_FOLDERS:
         yield from sorted((folder / beneath).glob("*/SKILL.md"))
-    yield from (folder / name for name in GIT_FILES)
-    git = Path(folder_git) if (folder_git := _git(folder)) else folder / ".git"
-    yield git / "config"
-    yield git / "config.worktree"
-    yield from (path for path in sorted((git / "hooks").glob("*")) if path.suffix != ".sample")
+
+
+def _named(settings: Path, folder: Path) -> Iterator[Path]:
+    """The folder's own files that git's settings name: a directory of hooks, an included file, a filter's script."""
+    root = os.path.realpath(folder)
+    for line in (_content(settings) or b"").decode("utf-8", "surrogateescape").splitlines():
+        found = _SETTING.match(line)
+        if found is None or found[1].lower() in _NAMES_TEXT:
+            continue
+        words = re.split(r"[\s\"';&|()!]+", found[2])
+        for path in (base / word for word in words if word and "\0" not in word for base in (folder, settings.parent)):
+            if not os.path.realpath(path).startswith(f"{root}/"):
+                continue
+            if found[1].lower() == "hookspath":
+                yield from sorted(path.glob("*"))
+            elif path.is_file():
+                yield path
 
 
 def _git(folder: Path) -> str | None:

@@ -7,7 +7,7 @@ local sessions = require('standfast.sessions')
 local M = {}
 
 local NEEDS = { ['patch-conflict'] = true, ['file-changed'] = true, ['partial-write'] = true, ['diverged-file'] = true,
-  ['uncertain-call'] = true, ['interrupted-run'] = true, ['history-damaged'] = true } -- stylua: ignore
+  ['uncertain-call'] = true, ['interrupted-run'] = true, ['history-damaged'] = true, ['trust-lapsed'] = true } -- stylua: ignore
 
 ---@class standfast.Status
 ---@field state 'off'|'connecting'|'disconnected'|'needs you'|'running'|'degraded'|'idle'

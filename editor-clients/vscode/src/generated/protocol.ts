@@ -12,7 +12,7 @@ export interface AttentionChangedNotice {
 
 /** What a person must look at, with the place where it concerns them. */
 export interface AttentionItem {
-  code: "uncertain-call" | "partial-write" | "diverged-file" | "patch-conflict" | "file-changed" | "interrupted-run" | "permission-needed" | "history-damaged";
+  code: "uncertain-call" | "partial-write" | "diverged-file" | "patch-conflict" | "file-changed" | "interrupted-run" | "permission-needed" | "history-damaged" | "trust-lapsed";
   sessionId: string;
   uri: string;
   line: number;
@@ -655,10 +655,12 @@ export interface WorkspaceFilesResult {
   files: WorkspaceFile[];
 }
 
-/** A folder is untrusted until trusted: its own files then act on nothing. */
+/** A folder is untrusted until trusted: its own files then act on nothing. Trust is for what is in those files now. */
 export interface WorkspaceTrustParams {
   workspaceUri: string;
   trusted: boolean;
+  /** As the code action of a lapsed trust gives it: refused where something else would act by now. */
+  version?: string;
 }
 
 export interface AssistantChunkEvent {
@@ -1373,4 +1375,5 @@ export const COMMANDS = {
   "standfast.session.create": "standfast/session/create",
   "standfast.run.start": "standfast/run/start",
   "standfast.run.cancel": "standfast/run/cancel",
+  "standfast.workspace.trust": "standfast/workspace/trust",
 } as const;

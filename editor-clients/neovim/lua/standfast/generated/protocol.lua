@@ -7,7 +7,7 @@
 
 --- What a person must look at, with the place where it concerns them.
 ---@class standfast.AttentionItem
----@field code "uncertain-call"|"partial-write"|"diverged-file"|"patch-conflict"|"file-changed"|"interrupted-run"|"permission-needed"|"history-damaged"
+---@field code "uncertain-call"|"partial-write"|"diverged-file"|"patch-conflict"|"file-changed"|"interrupted-run"|"permission-needed"|"history-damaged"|"trust-lapsed"
 ---@field sessionId string
 ---@field uri string
 ---@field line integer
@@ -545,10 +545,11 @@
 ---@class standfast.WorkspaceFilesResult
 ---@field files standfast.WorkspaceFile[]
 
---- A folder is untrusted until trusted: its own files then act on nothing.
+--- A folder is untrusted until trusted: its own files then act on nothing. Trust is for what is in those files now.
 ---@class standfast.WorkspaceTrustParams
 ---@field workspaceUri string
 ---@field trusted boolean
+---@field version? string As the code action of a lapsed trust gives it: refused where something else would act by now.
 
 ---@class standfast.AssistantChunkEvent
 ---@field seq integer Place in the session, gapless from 1.
@@ -1041,5 +1042,6 @@ return {
     ["standfast.session.create"] = "standfast/session/create",
     ["standfast.run.start"] = "standfast/run/start",
     ["standfast.run.cancel"] = "standfast/run/cancel",
+    ["standfast.workspace.trust"] = "standfast/workspace/trust",
   },
 }
