@@ -136,7 +136,9 @@ class Commands:
         except OSError:
             if directory not in self._held:
                 raise
-            state = State("running")  # it cannot be looked at for want of descriptors, but it is ours, and end it must (F20)
+            state = State(
+                "running"
+            )  # it cannot be looked at for want of descriptors, but it is ours, and end it must (F20)
         if state.found == "running" and directory not in self._held:
             state = await self.state(directory)
         supervised = self._held.get(directory)
