@@ -185,6 +185,7 @@ export class Connection implements vscode.Disposable {
     let client: QuietClient | undefined;
     const options: LanguageClientOptions = {
       documentSelector: [{ scheme: "file" }],
+      initializationOptions: () => ({ workspaceTrusted: vscode.workspace.isTrusted }),
       outputChannel: this.#log,
       traceOutputChannel: this.#log,
       errorHandler: {

@@ -33,6 +33,8 @@ export class Context implements vscode.Disposable {
   readonly chat: ChatView;
   readonly sessionsView: SessionsView;
   readonly #disposables: vscode.Disposable[];
+  /** What the daemon knows of the folders' trust: the page offers nothing that it would refuse. */
+  trusted = vscode.workspace.isTrusted;
 
   constructor(extension: vscode.ExtensionContext, log: vscode.LogOutputChannel) {
     this.extension = extension;
@@ -61,7 +63,8 @@ export class Context implements vscode.Disposable {
       vscode.workspace.onDidChangeWorkspaceFolders(
         () => void this.sessions.refresh().catch((error) => this.say(error)),
       ),
-      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.#tellTrust(true)),
+      // The editor's own word for its folders goes with `initialize`.
+      vscode.workspace.onDidGrantWorkspaceTrust(() => void this.connection.start()),
       vscode.workspace.onDidChangeConfiguration((change) => {
         if (change.affectsConfiguration("standfast.path")) void this.connection.start();
         if (change.affectsConfiguration("standfast.chat")) this.chat.refresh();
@@ -130,7 +133,7 @@ export class Context implements vscode.Disposable {
   async #greet(): Promise<void> {
     try {
       await this.credentials.hand();
-      if (!vscode.workspace.isTrusted) await this.#tellTrust(false);
+      if (!this.trusted) await this.#tellTrust(vscode.workspace.isTrusted);
       await this.sessions.refresh();
       if (!this.feed.sessionId) await this.#offerLast();
     } catch (error) {
@@ -148,12 +151,11 @@ export class Context implements vscode.Disposable {
   }
 
   async #tellTrust(trusted: boolean): Promise<void> {
-    this.chat.refresh();
     for (const folder of vscode.workspace.workspaceFolders ?? []) {
-      await this.connection
-        .request(WorkspaceTrustRequest, { workspaceUri: folder.uri.toString(), trusted })
-        .catch((error) => this.say(error));
+      await this.connection.request(WorkspaceTrustRequest, { workspaceUri: folder.uri.toString(), trusted });
     }
+    this.trusted = trusted;
+    this.chat.refresh();
   }
 }
 

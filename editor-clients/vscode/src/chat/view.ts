@@ -20,7 +20,7 @@ export function viewOf(ctx: Context): View {
     tokens: facts?.tokens,
     damage: facts?.damage,
     degraded: ctx.attention.degraded,
-    trusted: vscode.workspace.isTrusted,
+    trusted: ctx.trusted,
     sendWith: vscode.workspace.getConfiguration("standfast").get<View["sendWith"]>("chat.sendWith", "enter"),
   };
 }

@@ -55,14 +55,31 @@ describe("the first day", { timeout: 300_000 }, () => {
     assert.equal((await stat(join(rig.home, kept))).mode & 0o777, 0o600);
   });
 
+  test("whatever mode a session of the untrusted folder is in, it asks before it writes", async () => {
+    const mode = screen.chat.getByRole("combobox", { name: "What the agent may do" });
+    await mode.evaluate((choice) => {
+      choice.querySelector("[value='auto']").disabled = false; // as another client could have set it
+      choice.value = "auto";
+      choice.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+    await until(async () => (await mode.getAttribute("title")).startsWith("Auto"), "the session is in that mode");
+    const text = await readFile(join(rig.workspace, "shop/money.py"), "utf8");
+    await screen.say("Round the discount half up.");
+    const ask = screen.chat.getByRole("group", { name: "Permission needed" });
+    await ask.getByRole("button", { name: "Deny" }).click();
+    await screen.chat.locator(".call-item", { hasText: "denied" }).waitFor();
+    await screen.chat.locator("body[data-running='false']").waitFor();
+    assert.equal(await readFile(join(rig.workspace, "shop/money.py"), "utf8"), text);
+  });
+
   test("a folder that is trusted in the editor may be worked on at once", async () => {
     await screen.command("Workspaces: Manage Workspace Trust");
     await screen.page.locator(".workspace-trust-editor").getByRole("button", { name: /^Trust$|Trust Folder/ }).first().click();
     const mode = screen.chat.getByRole("combobox", { name: "What the agent may do" });
     await until(async () => (await mode.locator("option:disabled").count()) === 0, "every mode can be chosen");
-    await mode.selectOption("auto");
+    await mode.selectOption("edit");
     await screen.say("Round the discount half up.");
-    await screen.reply("rounds half up now");
-    assert.match(await readFile(join(rig.workspace, "shop/money.py"), "utf8"), /\+ 50\) \/\/ 100/);
+    const money = () => readFile(join(rig.workspace, "shop/money.py"), "utf8");
+    await until(async () => /\+ 50\) \/\/ 100/.test(await money()), "it is written, and nobody was asked");
   });
 });
