@@ -116,8 +116,8 @@ export class Screen {
       // Its search for files needs a program that is fetched at install time; its dialog does not.
       await this.command("File: Open File...");
       await until(async () => (await this.#input.inputValue()).startsWith("/"), "the dialog is there");
-      await this.#input.fill(join(this.rig.workspace, name));
-      await this.#input.press("Enter");
+      await this.#input.fill(join(this.rig.workspace, name, "..", "/")); // of a whole path it may take the folder only
+      await this.choose(last);
     } else {
       await this.#again(this.#input, () => this.page.keyboard.press("Control+p"));
       await this.#pick(name, last);
