@@ -1,7 +1,8 @@
 """The README's install steps, to the letter: a new copy of the tree, a new home, each editor's own command line.
 
-About five minutes on two busy cores. Not followed: lazy.nvim, which would have to be fetched, and a window on the package
-that was installed (`ui/installed.mjs` opens one). `code` is code-server's, which takes the same words.
+About five minutes on two busy cores. Not followed: lazy.nvim itself, which neither Debian nor npm nor PyPI has; its spec is
+loaded, and done with it what lazy.nvim does (`lazy.lua`). `LAZY_NVIM=…` names a checkout of lazy.nvim: then it is followed too.
+Nor a window on the package that was installed (`ui/installed.mjs` opens one). `code` is code-server's, with the same words.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ def shell_steps() -> list[str]:
     return re.findall(r"```sh\n(.*?)```", install, re.DOTALL)
 
 
+def lazy_specs() -> list[str]:
+    """Each plugin spec for lazy.nvim that a person can read, in order: the README, that of the client, its help."""
+    client = ROOT / "editor-clients/neovim"
+    texts = [(place / "README.md").read_text() for place in (ROOT, client)]
+    found = [re.search(r"With \[lazy\.nvim\].*?```lua\n(.*?)```", text, re.DOTALL) for text in texts]
+    found.append(re.search(r"With lazy\.nvim: >lua\n(.*?)\n<", (client / "doc/standfast.txt").read_text(), re.DOTALL))
+    return [spec[1].replace("/path/to/standfast", "~/standfast") for spec in found if spec is not None]
+
+
 def copy_of_the_tree(place: Path) -> Path:
     """What a clone would hold."""
     listed = subprocess.run(
@@ -56,11 +66,11 @@ class Person:
             "EXTENSIONS_GALLERY": "{}",
         }
 
-    def does(self, script: str, cwd: Path | None = None) -> str:
-        """What it printed; a failed step is an error."""
+    def does(self, script: str, cwd: Path | None = None, **more: str) -> str:
+        """What it printed; a failed step is an error. `more`: of the environment."""
         done = subprocess.run(
             ["sh", "-e", "-c", script],
-            cwd=cwd or self.checkout, env=self._env, capture_output=True, text=True, check=False,
+            cwd=cwd or self.checkout, env=self._env | more, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         return done.stdout
@@ -104,16 +114,38 @@ def test_the_steps_for_neovim_give_a_healthy_client(person: Person) -> None:
     if find_nvim() is None:
         pytest.skip("not run: Neovim is missing")
     person.does(shell_steps()[2])
+    assert_healthy(person, "nvim")
+
+
+def test_the_spec_for_lazy_is_one_and_gives_a_healthy_client(person: Person) -> None:
+    if find_nvim() is None:
+        pytest.skip("not run: Neovim is missing")
+    (person.home / "standfast").symlink_to(person.checkout)
+    specs = lazy_specs()
+    assert len(specs) == 3
+    lazy = os.environ.get("LAZY_NVIM")
+    if lazy is None:
+        print("not followed: lazy.nvim itself; its spec is loaded as it does (LAZY_NVIM=… names a checkout)")  # noqa: T201
+    for spec in specs:
+        apart = {f"XDG_{name}_HOME": str(person.home / "lazy") for name in ("CONFIG", "DATA")}  # from the other way
+        said = assert_healthy(person, f"nvim -u {Path(__file__).parent / 'lazy.lua'}", SPEC=spec, **apart)
+        assert "Failed" not in said
+
+
+def assert_healthy(person: Person, nvim: str, **more: str) -> str:
+    """In a project with a file open: the client runs, and `:checkhealth` has nothing to say against it."""
     project = person.home / "project"
-    project.mkdir()
+    project.mkdir(exist_ok=True)
     person.does("git init -q && echo 'x = 1' > a.py", project)
     said = person.does(
-        "nvim --headless a.py"
+        f"{nvim} --headless a.py"
         " -c \"lua vim.wait(30000, function() return vim.lsp.get_clients({ name = 'standfast' })[1] ~= nil end)\""
         ' -c "checkhealth standfast"'
         " -c \"lua io.stdout:write(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n'))\""
-        ' -c "qall!"',
+        ' -c "qall!" 2>&1',
         project,
+        **more,
     )
     assert "the daemon is running" in said
     assert "ERROR" not in said
+    return said
