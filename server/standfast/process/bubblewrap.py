@@ -76,7 +76,7 @@ def command_line(
     )
     masked = _reachable(exposure, bounds)
     read_only = (*bounds.read_only, *bounds.stand_ins)
-    pinned = _parents((*read_only, *masked), bounds.workspace)
+    pinned = parents((*read_only, *masked), bounds.workspace)
     words += [word for path, option in _by_depth(pinned, read_only) for word in (option, path, path)]
     for path in masked:
         words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
@@ -92,7 +92,7 @@ def _each(option: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (option, path, path)]
 
 
-def _parents(paths: Iterable[str], workspace: str) -> set[str]:
+def parents(paths: Iterable[str], workspace: str) -> set[str]:
     """The directories between the workspace and these paths. Mounted on themselves they cannot be renamed, so that nobody puts
     a directory of their own in the place of a protected one's."""
     found: set[str] = set()

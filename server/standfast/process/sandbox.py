@@ -4,6 +4,8 @@
     partial  Landlock and the same filter: nothing outside the workspace; but `.git` and editor settings are not apart
     none     neither works: a command runs with the person's own rights
 
+On macOS `partial` is a Seatbelt profile (`seatbelt.py`), which nobody has tested on a Mac.
+
 Nothing falls back by itself: a command planned for one level runs on that or not at all.
 """
 
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import standfast
-from standfast.process import bubblewrap, seccomp
+from standfast.process import bubblewrap, seatbelt, seccomp
 from standfast.process.bubblewrap import Bounds
 from standfast.process.confine import Confinement
 from standfast.process.exposure import TOOL_ROOTS, Exposure, beneath, expose
@@ -37,6 +39,7 @@ _DEVICES = (
     "/dev/pts",
     "/dev/shm",
 )
+_LISTS = ("system", "tools", "caches", "write", "hidden")
 _ALSO_READ = ("/proc", "/sys/fs/cgroup", "/sys/devices/system/cpu")
 _TRY_LANDLOCK = (
     "import sys; sys.path.append(sys.argv[1]); from standfast.process import confine; "
@@ -68,6 +71,8 @@ class Confined(NamedTuple):
 
 def detect(exposure: Exposure, *, best: Level = "full") -> Sandbox:
     """Try what works, best first, by really doing it. Blocks for some ten milliseconds; `best` caps it."""
+    if sys.platform == "darwin" and best != "none":
+        return _try_seatbelt(exposure)
     reasons: list[str] = []
     if not sys.platform.startswith("linux") or not seccomp.available():
         return Sandbox("none", f"there is no confinement for {sys.platform} on {os.uname().machine} yet")
@@ -95,6 +100,9 @@ def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, 
         words = bubblewrap.command_line(sandbox.program, exposure, bounds, argv, cwd=cwd)
         return Confined(words, Confinement("full"), {"TMPDIR": "/tmp"})
     temporary = str(private / "tmp")
+    if sandbox.program == seatbelt.PROGRAM:
+        words = seatbelt.command_line(exposure, bounds, argv, temporary=temporary)
+        return Confined(words, Confinement("seatbelt", make=(temporary,)), {"TMPDIR": temporary})
     confinement = Confinement(
         "partial",
         sockets=bounds.network,
@@ -154,6 +162,19 @@ def _try_bubblewrap(program: str, exposure: Exposure) -> str:
 def _try_landlock() -> str:
     root = str(Path(standfast.__file__).parent.parent)
     return _run([sys.executable, "-I", "-S", "-c", _TRY_LANDLOCK, root], "Landlock is not available here")
+
+
+def _try_seatbelt(exposure: Exposure) -> Sandbox:
+    """Its paths must be resolved ones: /etc and /tmp are links there."""
+    fields = {name: tuple(map(os.path.realpath, getattr(exposure, name))) for name in _LISTS}
+    exposure = exposure._replace(**fields)
+    words = seatbelt.command_line(
+        exposure, Bounds("/private/tmp"), ["/bin/sh", "-c", "exit 0"], temporary="/private/tmp"
+    )
+    failed = _run(words, "Seatbelt cannot confine here")
+    if failed:
+        return Sandbox("none", failed)
+    return Sandbox("partial", "this is macOS, where the profile is not tested", seatbelt.PROGRAM, exposure)
 
 
 def _run(words: list[str], failed: str, pass_fds: tuple[int, ...] = ()) -> str:
