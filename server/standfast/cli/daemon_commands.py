@@ -54,10 +54,11 @@ async def stop(door: Door, *, force: bool, wait: bool) -> int:
 
 
 async def _ask(door: Door) -> Json | None:
+    """The status of whatever daemon runs, also of another version's: an upgrade begins with ending that (F14)."""
     sock = await asyncio.to_thread(door.connect)
     if sock is None:
         return None
-    async with talk_over(sock) as client:
+    async with talk_over(sock, any_version=True) as client:
         return await client.request("standfast/daemon/status", {})
 
 

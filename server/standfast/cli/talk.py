@@ -23,12 +23,12 @@ async def talk(door: Door) -> AsyncGenerator[Client]:
 
 
 @contextlib.asynccontextmanager
-async def talk_over(sock: socket.socket) -> AsyncGenerator[Client]:
-    """Shake hands over a connection. Raises StandfastError (`DaemonSilent`)."""
+async def talk_over(sock: socket.socket, *, any_version: bool = False) -> AsyncGenerator[Client]:
+    """Shake hands over a connection. `any_version`: for what every daemon can be asked. Raises StandfastError (`DaemonSilent`)."""
     async with Client.over_socket(sock) as client:
         try:
             async with asyncio.timeout(ANSWER_S):
-                await client.initialize(client_id="cli")
+                await client.initialize(client_id="cli", plain=any_version)
         except TimeoutError:
             raise StandfastError(
                 "DaemonSilent",

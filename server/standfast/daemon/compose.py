@@ -175,7 +175,7 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
         if opened is not None:
             opened.on_degraded(lambda _: core.publisher.degraded(core.degraded()))
             await commands.adopt_all(places.commands)
-            await _begin(sessions, troubles)
+            await _begin(sessions, opened, troubles)
             tasks.spawn(keep_backups(opened, settings.daemon.backup_every_s), "backups")
             tasks.spawn(_sweep(commands, places, store, clock), "sweep records of commands")
         harden.settle_memory()
@@ -226,12 +226,13 @@ def _waiter(tools: Sequence[Tool]) -> Callable[[StartedCall, ToolContext], Await
     return wait
 
 
-async def _begin(sessions: Sessions, troubles: list[Trouble]) -> None:
-    """Mark what the last daemon left unfinished. A store that can only be read stays as it is."""
+async def _begin(sessions: Sessions, store: SqliteStore, troubles: list[Trouble]) -> None:
+    """Mark what the last daemon left unfinished. A store that can only be read stays as it is, and says so itself."""
     try:
         await sessions.start()
     except StoreError as error:
-        troubles.append((error.reason, error.message))
+        if all(error.message not in one["message"] for one in store.degraded()):
+            troubles.append((error.reason, error.message))
 
 
 async def _sweep(commands: Commands, places: Places, store: Store, clock: Clock) -> None:
