@@ -40,6 +40,8 @@ def test_a_partial_write_stands_on_every_target_and_says_for_each_what_it_is() -
         ("interrupted-run", A, 1),
         ("interrupted-run", B, 1),
     ]
+    assert found[0].message.startswith("The patch was interrupted. This file: applied: ")
+    assert found[2].message.startswith("A run was interrupted during the patch. This file: applied: ")
     assert [" applied:" in item.message for item in found] == [True, False, True, False]
     assert [" not_applied:" in item.message for item in found] == [False, True, False, True]
     assert [item.severity for item in found] == ["warning", "warning", "information", "information"]
@@ -59,7 +61,7 @@ def test_a_command_without_a_file_stands_on_the_transcript(verdict: str | None, 
     targets = [{"command": "make", "verdict": verdict or "unknown"}]
     (found,) = items(replace(CALL, tool="run_command", verdict=verdict, targets=targets))
     assert (found.code, found.uri) == (code, TRANSCRIPT)
-    assert "`make`" in found.message
+    assert found.message.startswith(f"The command was interrupted. “make”: {verdict or 'unknown'}: ")
 
 
 @pytest.mark.parametrize("verdict", ["applied", "not_applied", "finished"])
@@ -88,6 +90,20 @@ def test_after_complete_each_target_is_what_the_call_became() -> None:
             }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("tool", "deed"),
+    [
+        ("edit_file", "The edit"),
+        ("write_file", "The writing of the file"),
+        ("undo", "The undoing"),
+        ("fetch", "The call of fetch"),
+    ],
+)
+def test_a_call_is_named_as_a_person_would(tool: str, deed: str) -> None:
+    (found,) = items(replace(CALL, tool=tool, verdict="unknown", targets=[{"uri": A, "verdict": "unknown"}]))
+    assert found.message.startswith(f"{deed} was interrupted. ")
 
 
 def test_an_interrupted_run_without_calls_stands_on_the_transcript() -> None:

@@ -49,6 +49,15 @@ _MEANS: Mapping[str, str] = {
     "unknown": "unknown: nobody can tell whether it happened",
 }
 
+_DEEDS: Mapping[str, str] = {
+    "apply_patch": "the patch",
+    "edit_file": "the edit",
+    "write_file": "the writing of the file",
+    "run_command": "the command",
+    "undo": "the undoing",
+}
+"""What a call is to a person; any other is named by its tool."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttentionItem:
@@ -173,12 +182,21 @@ def _says(call: CallRow, target: Mapping[str, Any]) -> str:
         "" if own == verdict_of(call) else f" The call as a whole: {_MEANS.get(verdict_of(call), verdict_of(call))}."
     )
     evidence = f" {call.evidence}" if call.evidence else ""
-    return f"{call.tool} was interrupted. {_named(target)}{what}.{whole}{evidence} Choose a code action to settle it."
+    interrupted = f"{_sentence(_deed(call))} was interrupted."
+    return f"{interrupted} {_named(target)}{what}.{whole}{evidence} Choose a code action to settle it."
+
+
+def _deed(call: CallRow) -> str:
+    return _DEEDS.get(call.tool, f"the call of {call.tool}")
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _named(target: Mapping[str, Any]) -> str:
     command = target.get("command")
-    return f"`{command}`: " if command else "This file: " if target.get("uri") else ""
+    return f"“{command}”: " if command else "This file: " if target.get("uri") else ""
 
 
 def _interrupted(session_id: str, run: RunRow, calls: Sequence[CallRow]) -> list[AttentionItem]:
@@ -190,7 +208,7 @@ def _interrupted(session_id: str, run: RunRow, calls: Sequence[CallRow]) -> list
             session_id,
             uri,
             1,
-            f"A run was interrupted in {call.tool}. {_named(target)}"
+            f"A run was interrupted during {_deed(call)}. {_named(target)}"
             f"{_MEANS.get(str(target.get('verdict', verdict_of(call))), '')}. It can be resumed.",
             run_id=run.run_id,
         )
@@ -254,5 +272,5 @@ def _permission(session_id: str, call: CallRow) -> list[AttentionItem]:
     uris = list(dict.fromkeys(str(file["uri"]) for file in call.files if file.get("uri"))) or [
         transcript_uri(session_id)
     ]
-    message = f"{call.tool} waits for your permission: {call.summary or call.tool}"
+    message = f"{_sentence(_deed(call))} waits for your permission: {call.summary or call.tool}"
     return [AttentionItem("permission-needed", session_id, uri, 1, message, call_id=call.call_id) for uri in uris]
