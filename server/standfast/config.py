@@ -85,6 +85,8 @@ class SandboxSettings(Section):
     """What they may read besides the system, the workspace and the usual tool chains."""
     write: list[str] = []
     """What they may change besides the workspace, e.g. a package manager's cache."""
+    memory_mb: int = Field(default=0, ge=0, le=16 * 1024 * 1024)
+    """MiB that each process in the sandbox may have for its data; 0: no limit, since some compilers and tests need all there is."""
 
     @property
     def minimum(self) -> Literal["none", "partial", "full"]:

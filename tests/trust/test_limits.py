@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from process.place import processes_with
+from standfast.config import parse_settings
 from standfast.process.confine import TASKS_MAX
 from standfast.process.sandbox import Level
 from standfast.tools.run_command import RunCommand
@@ -18,6 +19,7 @@ from support.waiting import until
 from trust.conftest import confined_place
 from trust.levels import SERVER
 
+SAID = "[sandbox]\nmemory_mb = 500\n"
 LOOK = """
 import asyncio, sys
 from pathlib import Path
@@ -41,6 +43,29 @@ async def test_processes_are_limited_and_no_core_is_dumped(tmp_path: Path, level
     tasks, core = outcome.content.splitlines()[:2]
     assert int(tasks) <= TASKS_MAX
     assert core == "0"
+
+
+@pytest.mark.scenario("ATK-57")
+async def test_memory_is_limited_where_the_person_says_so_and_the_result_names_it(tmp_path: Path, level: Level) -> None:
+    place = confined_place(tmp_path, level)
+    tool, command = RunCommand(place.commands), f"{sys.executable} -c 'print(len(bytearray(600 * 1024 ** 2)))'"
+    assert (await place.call(tool, command=command)).exit_code == 0
+    place.commands.sandbox = place.commands.sandbox._replace(
+        memory=parse_settings(SAID, "x").sandbox.memory_mb * 1024**2
+    )
+    outcome = await place.call(tool, command=command)
+    assert outcome.exit_code == 1
+    assert "MemoryError" in outcome.content
+    assert "[Each process may have 500 MiB here" in outcome.content
+    for needs in ("gcc", "node"):
+        if shutil.which(needs):
+            work = {
+                "gcc": "echo 'int main(void) { return 0; }' | gcc -x c - && ./a.out",
+                "node": "node -e 'console.log(1)'",
+            }
+            assert (await place.call(tool, command=work[needs])).exit_code == 0, needs
+    raised = await place.call(tool, command="ulimit -d unlimited && ulimit -d")
+    assert raised.exit_code != 0, "nobody in it takes the limit away"
 
 
 @pytest.mark.scenario("ATK-57")

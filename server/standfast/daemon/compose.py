@@ -200,7 +200,8 @@ def _find_sandbox(places: Places, settings: Settings) -> sandbox.Sandbox:
         os.path.expanduser("~"), own=own, path=":".join([os.environ.get("PATH", ""), *roots]),
         read=[*settings.sandbox.read, *authorities], write=settings.sandbox.write,
     )  # fmt: skip
-    return sandbox.detect(exposure, best=settings.sandbox.at_most)
+    found = sandbox.detect(exposure, best=settings.sandbox.at_most)
+    return found._replace(memory=settings.sandbox.memory_mb * 1024 * 1024)
 
 
 def _weak_sandbox(found: sandbox.Sandbox, minimum: str) -> Trouble:

@@ -34,6 +34,8 @@ class Confinement(NamedTuple):
     """`partial`: what may be changed."""
     make: tuple[str, ...] = ()
     """Private directories to make first, 0700."""
+    memory: int = 0
+    """Bytes of data that each process may have; 0: as many as there are."""
 
 
 def from_spec(value: Any) -> Confinement | None:
@@ -62,7 +64,10 @@ def enter(confinement: Confinement) -> None:
     """Confine this process, or get ready for the program that does. Raises OSError: then the command must not run."""
     for directory in confinement.make:
         os.makedirs(directory, mode=0o700, exist_ok=True)
-    for limit, value in ((resource.RLIMIT_NPROC, TASKS_MAX), (resource.RLIMIT_CORE, 0)):
+    limits = [(resource.RLIMIT_NPROC, TASKS_MAX), (resource.RLIMIT_CORE, 0)]
+    if confinement.memory:  # not the address space: runtimes reserve far more of that than they ever touch
+        limits.append((resource.RLIMIT_DATA, confinement.memory))
+    for limit, value in limits:
         hard = resource.getrlimit(limit)[1]
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (most, most))

@@ -55,6 +55,8 @@ class Sandbox(NamedTuple):
     """Why it is not `full`, as a sentence; empty where it is."""
     program: str = ""
     exposure: Exposure | None = None
+    memory: int = 0
+    """Bytes of data that each process of a command may have; 0: no limit."""
 
 
 UNCONFINED = Sandbox()
@@ -98,11 +100,11 @@ def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, 
     caches = () if bounds.network else exposure.caches
     if sandbox.level == "full":
         words = bubblewrap.command_line(sandbox.program, exposure, bounds, argv, cwd=cwd)
-        return Confined(words, Confinement("full"), {"TMPDIR": "/tmp"})
+        return Confined(words, Confinement("full", memory=sandbox.memory), {"TMPDIR": "/tmp"})
     temporary = str(private / "tmp")
     if sandbox.program == seatbelt.PROGRAM:
         words = seatbelt.command_line(exposure, bounds, argv, temporary=temporary)
-        return Confined(words, Confinement("seatbelt", make=(temporary,)), {"TMPDIR": temporary})
+        return Confined(words, Confinement("seatbelt", make=(temporary,), memory=sandbox.memory), {"TMPDIR": temporary})
     confinement = Confinement(
         "partial",
         sockets=bounds.network,
@@ -113,6 +115,7 @@ def confine(sandbox: Sandbox, argv: Sequence[str], bounds: Bounds, *, cwd: str, 
             [bounds.workspace, temporary, *_DEVICES, *exposure.write, *bounds.write], exposure.hidden, [temporary]
         ),
         make=(temporary,),
+        memory=sandbox.memory,
     )
     return Confined(list(argv), confinement, {"TMPDIR": temporary})
 

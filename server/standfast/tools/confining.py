@@ -34,6 +34,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 """What programs say where a sandbox stops them; also for other reasons, so it is told as a possibility."""
+_NO_MEMORY = re.compile(r"cannot allocate memory|MemoryError|bad_alloc|out of memory|ENOMEM", re.IGNORECASE)
 ENVIRONMENTS = (".venv", "venv", "env")
 """Where a Python project has its virtual environment."""
 _SETUP_FAILED = re.compile(r"\A\(?bwrap: ")
@@ -54,6 +55,8 @@ class Bound(NamedTuple):
     risks: tuple[str, ...]
     words: str
     """For the summary, before the command; empty where nothing is wider than usual."""
+    memory: int = 0
+    """Bytes that each process may have; 0: no limit."""
 
 
 def bound(commands: Commands, wish: Wish) -> Bound:
@@ -64,8 +67,8 @@ def bound(commands: Commands, wish: Wish) -> Bound:
     if wish.outside:
         return Bound("none", True, (OUTSIDE,), " outside the sandbox")
     if wish.network and not commands.network:
-        return Bound(level, True, (NETWORK,), " with the network")
-    return Bound(level, commands.network, (), "")
+        return Bound(level, True, (NETWORK,), " with the network", commands.sandbox.memory)
+    return Bound(level, commands.network, (), "", commands.sandbox.memory)
 
 
 async def confined(
@@ -124,6 +127,9 @@ def explained(outcome: Outcome, under: Bound, *, can_widen: bool = True) -> Outc
     if _SETUP_FAILED.match(outcome.content):
         text = f"{outcome.content}\n[The sandbox could not be set up. Nothing of the command ran; it was not tried without.]"
         return replace(outcome, content=text, reason="SandboxFailed")
+    if under.memory and _NO_MEMORY.search(outcome.content):
+        limit = f"[Each process may have {under.memory // 1024**2} MiB here (the person's `[sandbox] memory_mb`).]"
+        return replace(outcome, content=f"{outcome.content}\n{limit}")
     if not _REFUSED.search(outcome.content):
         return outcome
     return replace(outcome, content=f"{outcome.content}\n{_hint(under, can_widen=can_widen)}")
