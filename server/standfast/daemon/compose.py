@@ -108,10 +108,11 @@ async def compose(places: Places, *, clients: Callable[[], int]) -> AsyncGenerat
     settings = take_settings(places.config, os.environ)
     troubles: list[Trouble] = [("SettingUnknown", warning) for warning in settings.warnings]
     passing: dict[str, str] = {}
+    looking = asyncio.ensure_future(asyncio.to_thread(_find_sandbox, places, settings))  # while the store is opened
     credentials = _take_credentials(places, troubles)
     store, opened = await _open_store(places, clock, troubles)
     journal, buffers, lag = Journal(store), OpenBuffers(), LoopLag()
-    confined = await asyncio.to_thread(_find_sandbox, places, settings)
+    confined = await looking
     if any(sandbox.below(confined.level, wanted) for wanted in (settings.sandbox.minimum, settings.sandbox.at_most)):
         troubles.append(_weak_sandbox(confined, settings.sandbox.minimum))
     commands = Commands(
