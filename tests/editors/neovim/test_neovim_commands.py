@@ -122,3 +122,31 @@ async def test_a_session_that_is_deleted_elsewhere_says_so_and_keeps_what_was_sa
     )
     assert [bar for bar in bars if " · deleted" in bar]
     assert "Here I am." in "\n".join(nvim.lua("return (Drive.chat())"))
+
+
+def test_a_chat_is_named_by_its_title_and_two_of_one_title_are_told_apart(desk: Desk) -> None:
+    nvim = desk.nvim
+    chats = (
+        "return vim.tbl_filter(function(name) return vim.startswith(name, 'standfast://chat/') end,"
+        " vim.tbl_map(vim.api.nvim_buf_get_name, vim.api.nvim_list_bufs()))"
+    )
+    nvim.lua("Drive.open_chat({ new = true })")
+    first, second = nvim.lua(chats)
+    session = nvim.lua("return Drive.view().sessionId")
+    assert [first, second] == ["standfast://chat/Untitled", f"standfast://chat/Untitled ({session})"]
+    desk.push(reply("It is mended."))
+    nvim.lua("Drive.send('Mend src/a.py') Drive.shown('It is mended.')")
+    assert nvim.lua(chats) == [first, "standfast://chat/Mend src∕a.py"]  # and the old name left no buffer behind
+
+
+def test_a_chat_whose_history_was_wiped_out_opens_again_with_what_was_being_written(desk: Desk) -> None:
+    nvim = desk.nvim
+    desk.push(reply("Here I am."))
+    nvim.lua("Drive.send('Hello') Drive.shown('Here I am.')")
+    nvim.lua("vim.api.nvim_buf_set_lines(Drive.box(), 0, -1, false, { 'half a thought' })")
+    nvim.lua("vim.cmd.stopinsert() vim.api.nvim_buf_delete(select(2, Drive.chat()), { force = true })")
+    nvim.lua("vim.cmd.Standfast('chat') Drive.shown('Here I am.')")
+    boxes = "vim.tbl_filter(function(b) return vim.bo[b].filetype == 'standfast-message' end, vim.api.nvim_list_bufs())"
+    assert nvim.lua(
+        f"return vim.tbl_map(function(b) return vim.api.nvim_buf_get_lines(b, 0, -1, false) end, {boxes})"
+    ) == [["half a thought"]]

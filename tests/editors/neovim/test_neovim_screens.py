@@ -119,6 +119,7 @@ def test_a_first_session_by_keys_alone(own_desk: Desk) -> None:
             "x = 2",
             "before · a.py",
             "after · a.py",
+            "s//m/Set x to 2 and add y",  # the tab line names the chat
             shot="permission",
         )
         assert (desk.workspace / "a.py").read_text() == "x = 1\n"

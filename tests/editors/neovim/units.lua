@@ -216,6 +216,12 @@ equal(
   notice.sentence({ title = 'Fix' }, { calls = { { tool = 'x', targets = { { uri = 'file:///w/a.py', verdict = 'partial' } } } } }),
   'the notice'
 )
+local told
+vim.notify = function(message)
+  told = message
+end
+require('standfast.say').error('there is no key. Run `standfast login`, then `resume`. A lone ` stays.')
+equal('Standfast: there is no key. Run “standfast login”, then “resume”. A lone ` stays.', told, 'a message is plain text')
 vim.g.standfast = { cmd = 'standfast', chat = { position = 'up', size = 30 }, colour = 'red', ascii = true }
 local settings, problems = config.read()
 table.sort(problems)

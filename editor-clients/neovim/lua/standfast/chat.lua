@@ -25,9 +25,50 @@ local DRAW_MS = 30
 ---@field due boolean a redraw is on its way
 ---@field unsent? { text: string, id: string } a message that did not arrive
 ---@field recalled? table earlier messages, and where we are among them
+---@field title string as the tab line shows it
 
 ---@type table<string, standfast.Chat>
 local chats = {}
+
+-- Names ---------------------------------------------------------------------------------------------------------------
+
+local function title_of(view)
+  local title = view and view.session and view.session.title or ''
+  return text.line(title ~= '' and title or 'Untitled', 40)
+end
+
+--- The buffer that has exactly this name.
+local function named(name)
+  return vim.iter(vim.api.nvim_list_bufs()):find(function(bufnr)
+    return vim.api.nvim_buf_get_name(bufnr) == name
+  end)
+end
+
+--- A tab line and the list of buffers show the end of a name: the title, and two of one title apart.
+local function name_buffer(bufnr, kind, chat)
+  local before = vim.api.nvim_buf_get_name(bufnr)
+  local name = ('standfast://%s/%s'):format(kind, (chat.title:gsub('/', '∕'))) -- a slash would part it
+  if name == before then
+    return
+  end
+  if named(name) then
+    name = ('%s (%s)'):format(name, chat.sessionId)
+  end
+  vim.api.nvim_buf_set_name(bufnr, name)
+  local left = before ~= '' and named(before) -- Neovim keeps the old name as a buffer of its own
+  if left then
+    vim.api.nvim_buf_delete(left, { force = true })
+  end
+end
+
+local function name_buffers(chat, title)
+  chat.title = title
+  for kind, bufnr in pairs({ chat = chat.bufnr, message = chat.box }) do
+    if vim.api.nvim_buf_is_valid(bufnr) then
+      name_buffer(bufnr, kind, chat)
+    end
+  end
+end
 
 -- Drawing -------------------------------------------------------------------------------------------------------------
 
@@ -35,6 +76,9 @@ local function draw(chat)
   chat.due = false
   local view = sessions.view(chat.sessionId)
   if view and vim.api.nvim_buf_is_valid(chat.bufnr) then
+    if chat.title ~= title_of(view) then
+      name_buffers(chat, title_of(view))
+    end
     scroll.show(chat.scroll, render.items(view))
     vim.cmd.redrawstatus({ bang = true })
   end
@@ -71,8 +115,7 @@ function M.bar()
     return ''
   end
   local session = view.session or {}
-  local title = session.title ~= nil and session.title ~= '' and session.title or 'Untitled'
-  local parts = { text.line(title, 40), session.mode }
+  local parts = { title_of(view), session.mode }
   if view.deleted then
     parts[#parts + 1] = 'deleted'
   elseif chat.connection.state ~= 'ready' then
@@ -173,9 +216,8 @@ end
 
 -- Windows -------------------------------------------------------------------------------------------------------------
 
-local function new_buffer(chat, name, filetype)
+local function new_buffer(chat, filetype)
   local bufnr = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(bufnr, ('standfast://%s/%s'):format(name, chat.sessionId))
   vim.bo[bufnr].bufhidden = 'hide'
   vim.bo[bufnr].filetype = filetype
   vim.b[bufnr].standfast_session = chat.sessionId
@@ -183,25 +225,42 @@ local function new_buffer(chat, name, filetype)
   return bufnr
 end
 
-local function new_chat(connection, session_id)
-  highlights.define()
-  local chat = { sessionId = session_id, connection = connection, due = false }
-  chat.bufnr = new_buffer(chat, 'chat', 'standfast')
+local function new_history(chat)
+  chat.bufnr = new_buffer(chat, 'standfast')
   vim.bo[chat.bufnr].undolevels = -1
   vim.bo[chat.bufnr].modifiable = false
   pcall(vim.treesitter.start, chat.bufnr, 'markdown')
   chat.scroll = scroll.new(chat.bufnr)
-  chat.box = new_buffer(chat, 'message', 'standfast-message')
-  message_box.prepare(chat)
   map_keys(chat)
   vim.api.nvim_create_autocmd('WinScrolled', {
     buffer = chat.bufnr,
     callback = function()
       if vim.fn.line('w0') == 1 and vim.fn.line('.') == 1 then
-        sessions.older(session_id)
+        sessions.older(chat.sessionId)
       end
     end,
   })
+end
+
+local function gone(bufnr)
+  return not (bufnr and vim.api.nvim_buf_is_valid(bufnr))
+end
+
+--- The chat of a session. A buffer that the person wiped out is made anew; the other one stays, with what is written there.
+local function chat_with(connection, session_id)
+  highlights.define()
+  local chat = chats[session_id] or { sessionId = session_id, connection = connection, due = false }
+  local no_history, no_box = gone(chat.bufnr), gone(chat.box)
+  if no_history then
+    new_history(chat)
+  end
+  if no_box then
+    chat.box = new_buffer(chat, 'standfast-message')
+    message_box.prepare(chat)
+  end
+  if no_history or no_box then
+    name_buffers(chat, title_of(sessions.view(session_id)))
+  end
   chats[session_id] = chat
   return chat
 end
@@ -297,7 +356,7 @@ function M.open(connection, session_id, callback)
       callback(err)
       return
     end
-    local chat = chats[session_id] or new_chat(connection, session_id)
+    local chat = chat_with(connection, session_id)
     show(chat)
     callback(nil, chat)
   end)

@@ -22,7 +22,7 @@ local function print_cut(message, level)
 end
 
 local function tell(message, level)
-  message = 'Standfast: ' .. message
+  message = 'Standfast: ' .. message:gsub('`([^`]+)`', '“%1”') -- plain text is all that a message can be
   if prints() and vim.fn.strdisplaywidth(message) > vim.v.echospace then
     print_cut(message, level)
   else
