@@ -5,7 +5,7 @@ import { Asks } from "./asks.ts";
 import { Attention } from "./attention.ts";
 import { Feed } from "./chat/feed.ts";
 import { CHAT_VIEW, ChatView } from "./chat/provider.ts";
-import { visibleLine } from "./chat/visible.ts";
+import { plainSentence, visibleLine } from "./chat/visible.ts";
 import { Connection, NotConnected, reasonOf } from "./client.ts";
 import { Credentials } from "./credentials.ts";
 import { Diffs } from "./diffs.ts";
@@ -107,7 +107,7 @@ export class Context implements vscode.Disposable {
     const reason = reasonOf(error) ?? "";
     const way = WAYS_OUT[reason];
     if (error instanceof NotConnected || (told && !way)) return;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = plainSentence(error instanceof Error ? error.message : String(error));
     const chosen = await vscode.window.showErrorMessage(message, ...(way ? [way.label] : ["Show Log"]));
     if (!chosen) return;
     try {

@@ -28,3 +28,15 @@ export function visibleLine(text: string, max = 200): string {
   const line = visible(text.replace(/\s+/g, " ").trim());
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
+
+/** A sentence of the daemon's in parts: each second one stood between backticks, as a command or a setting does. */
+export function sentenceParts(text: string): string[] {
+  return visible(text).split(/`([^`\n]+)`/);
+}
+
+/** A sentence of the daemon's where only plain text can be shown. */
+export function plainSentence(text: string): string {
+  return sentenceParts(text)
+    .map((part, at) => (at % 2 === 1 ? `“${part}”` : part))
+    .join("");
+}

@@ -1353,9 +1353,9 @@ export const PermissionRequestRequest = new RequestType<Permission, PermissionAn
 export const EventNotification = new NotificationType<EventNotice>("standfast/event");
 /** Text streams in; the event with it follows. */
 export const DeltaNotification = new NotificationType<DeltaNotice>("standfast/delta");
-/** A session of an open folder changed. */
+/** A session of an open folder changed, or any one, where no folder is open. */
 export const SessionChangedNotification = new NotificationType<SessionChangedNotice>("standfast/session/changed");
-/** An attached session, or one of an open folder, was deleted; no event of it follows. */
+/** An attached session, or one of an open folder, was deleted (any one, where no folder is open); no event of it follows. */
 export const SessionDeletedNotification = new NotificationType<SessionDeletedNotice>("standfast/session/deleted");
 /** What a person must look at changed, in an open folder. */
 export const AttentionChangedNotification = new NotificationType<AttentionChangedNotice>("standfast/attention/changed");

@@ -35,6 +35,7 @@ describe("the first day", { timeout: 300_000 }, () => {
   test("without a key it is said, asked for without showing it, and the message is answered", async () => {
     const enter = screen.chat.getByRole("button", { name: "Enter key…" });
     await enter.waitFor();
+    assert.equal(await screen.chat.locator(".run-error code").innerText(), "standfast login");
     await screen.picture("key");
     await enter.click();
     const box = screen.page.locator(".quick-input-widget input[type='password']:visible");

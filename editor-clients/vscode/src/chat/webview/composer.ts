@@ -2,7 +2,7 @@
 
 import type { HistoryMessage, WorkspaceFile } from "../../generated/protocol.ts";
 import type { View } from "../messages.ts";
-import { visibleLine } from "../visible.ts";
+import { plainSentence, visibleLine } from "../visible.ts";
 import { remember, remembered, tell } from "./bridge.ts";
 import { fill, h, iconButton } from "./dom.ts";
 
@@ -77,7 +77,7 @@ export class Composer {
   }
 
   refused(clientMessageId: string, message: string): void {
-    if (clientMessageId === this.#sendingId) this.#done(`Not sent: ${message}`);
+    if (clientMessageId === this.#sendingId) this.#done(`Not sent: ${plainSentence(message)}`);
   }
 
   /** The connection came or went: an unanswered message can be sent again, as the same one. */

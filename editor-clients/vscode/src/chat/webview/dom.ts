@@ -1,5 +1,7 @@
 /** Building elements without HTML text. */
 
+import { sentenceParts } from "../visible.ts";
+
 type Props = Record<string, string | boolean | ((event: Event) => void) | undefined>;
 type Child = Node | string | undefined | false;
 
@@ -36,6 +38,11 @@ export function iconButton(name: string, label: string, act: () => void, more: P
     { type: "button", class: "icon", title: label, "aria-label": label, ...more, onclick: act },
     icon(name),
   );
+}
+
+/** A sentence of the daemon's; what stood between backticks is set as code. */
+export function sentence(text: string): Child[] {
+  return sentenceParts(text).map((part, at) => (at % 2 === 1 ? h("code", {}, part) : part));
 }
 
 /** Replaces an element's children only if they would differ: no flicker, no lost focus. */

@@ -4,7 +4,7 @@ import type { AssistantItem, CallItem, Item, NoteItem, RunItem, UserItem } from 
 import { visible, visibleLine } from "../visible.ts";
 import { tell } from "./bridge.ts";
 import { CallCard, type CardContext } from "./call_card.ts";
-import { button, fill, h, icon } from "./dom.ts";
+import { button, fill, h, icon, sentence } from "./dom.ts";
 import { showMarkdown } from "./markdown_view.ts";
 
 /** What an item needs beside itself. */
@@ -115,7 +115,7 @@ class RunView implements Drawn {
     fill(this.element, `${item.touches}${isLastRun}${recovering}${connected}`, () => [
       h("span", { class: "run-word" }, icon(RUN_ICONS[item.status]), endWord(item)),
       item.error
-        ? h("p", { class: "run-error" }, visible(item.error.message) || visibleLine(item.error.reason))
+        ? h("p", { class: "run-error" }, ...sentence(item.error.message || visibleLine(item.error.reason)))
         : undefined,
       h(
         "span",
@@ -162,10 +162,10 @@ class NoteView implements Drawn {
       ? h(
           "details",
           { class: `item note-item ${item.level}` },
-          h("summary", {}, sign, visible(item.text)),
+          h("summary", {}, sign, ...sentence(item.text)),
           h("div", { class: "thought" }, visible(item.detail)),
         )
-      : h("div", { class: `item note-item ${item.level}` }, sign, visible(item.text));
+      : h("div", { class: `item note-item ${item.level}` }, sign, ...sentence(item.text));
   }
 
   update(): void {}

@@ -3,10 +3,10 @@
 import type { Session } from "../../generated/protocol.ts";
 import { count } from "../../words.ts";
 import type { ToPage, View } from "../messages.ts";
-import { visible, visibleLine } from "../visible.ts";
+import { visibleLine } from "../visible.ts";
 import { listen, tell } from "./bridge.ts";
 import { Composer } from "./composer.ts";
-import { button, fill, h, icon } from "./dom.ts";
+import { button, fill, h, icon, sentence } from "./dom.ts";
 import { History } from "./history.ts";
 import { permissionPanel } from "./permission_panel.ts";
 import { Plan, Queue } from "./queue.ts";
@@ -133,7 +133,7 @@ function folderLine(state: Session["workspaceState"]): HTMLElement | undefined {
 }
 
 function line(sign: string, text: string, action?: HTMLElement | "" | false): HTMLElement {
-  return h("p", { class: "banner" }, icon(sign), h("span", {}, visible(text)), action);
+  return h("p", { class: "banner" }, icon(sign), h("span", {}, ...sentence(text)), action);
 }
 
 function drawEmpty(): void {
