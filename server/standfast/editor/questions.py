@@ -99,6 +99,6 @@ def plain_question(question: Permission) -> str:
     lines += [f"{file.kind}: {file.uri}" for file in question.files[:_SHOWN_FILES]]
     if len(question.files) > _SHOWN_FILES:
         lines.append(f"and {len(question.files) - _SHOWN_FILES} more files")
-    if question.sandbox == "none":
+    if question.sandbox == "none" and not question.files:
         lines.append("It runs without a sandbox.")
     return visible("\n".join(lines))

@@ -111,7 +111,7 @@ local function prompt_of(permission)
   for _, risk in ipairs(permission.risks or {}) do
     lines[#lines + 1] = '! ' .. text.line(risk, 200)
   end
-  if permission.sandbox and permission.sandbox ~= '' then
+  if #(permission.files or {}) == 0 and permission.sandbox and permission.sandbox ~= '' then -- files are not run
     lines[#lines + 1] = 'Sandbox: ' .. text.line(permission.sandbox, 80)
   end
   return table.concat(lines, '\n')
