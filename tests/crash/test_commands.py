@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import re
+import signal
 from pathlib import Path
 
 import psutil
@@ -17,8 +20,9 @@ from crash import oracle
 from crash.commands import call_of, exits, no_process_is_left, processes_under, run_what_is_said, settled
 from fake_api import FakeApi, Request, reply, tool
 from fake_api.replies import Answer
-from standfast.cli.client import RequestFailed
-from support import configure, open_socket, start_daemon
+from standfast.cli.client import Json, RequestFailed
+from support import Editor, configure, open_socket, start_daemon
+from support.daemon import places
 from support.waiting import until
 
 MOMENTS = 7
@@ -162,31 +166,70 @@ def git_commits(request: Request) -> Answer:
 
 
 @pytest.mark.scenario("b05")
-async def test_the_lock_of_a_git_that_died_with_the_daemon_is_offered_and_removed_only_on_request(
+async def test_the_lock_of_a_git_that_died_with_the_daemon_is_offered_on_the_screen_and_removed_only_on_request(
     home: Path, workspace: Path
 ) -> None:
+    """A real git, killed while it works with the index: a file that takes it seconds to read."""
     lock = workspace / ".git" / "index.lock"
-    (workspace / "a.py").write_text("x = 3\n")
+    with (workspace / "big.bin").open("wb") as big:
+        big.truncate(2 << 30)
     with FakeApi(git_adds) as api:
         configure(home, model={"base_url": api.url})
-        seen = await oracle.until_death(home, workspace, api, "before_result=kill")
-        assert seen.died
-        await until(lambda: exits(home), "the end of its git")
-        exits(home)[0].unlink()  # as if everything had died at once, git within the index
-        lock.touch()
         daemon = start_daemon(home, oracle.environment_of(api))
-        try:
-            async with open_socket(home, [workspace]) as editor:
-                call = call_of(await editor.attach(seen.session_id or ""))
-                assert "index.lock" in call["evidence"]
-                assert lock.exists(), "never removed silently"
-                resolve = {"callId": call["callId"], "action": "removeLock"}
-                await editor.request("standfast/recovery/resolve", resolve)
-                assert not lock.exists()
-                with pytest.raises(RequestFailed, match="removeLock"):
-                    await editor.request("standfast/recovery/resolve", resolve)
-        finally:
-            daemon.end()
+        async with open_socket(home, [workspace]) as editor:
+            session_id = await editor.create(workspace)
+            await editor.start(session_id, "fix it")
+            await until(lambda: lock.exists() and records(home), "git to be at work")
+            record = json.loads(records(home)[0].read_text())
+            daemon.kill()
+            for pid in (record["supervisor"]["pid"], *_gits(workspace)):
+                with contextlib.suppress(ProcessLookupError):  # git ends with its supervisor where it is confined
+                    os.kill(pid, signal.SIGKILL)
+        assert exits(home) == [], "nobody lived to say how it ended"
+        await until(lambda: not _gits(workspace), "git to be gone")
+        assert lock.exists()
+        daemon = start_daemon(home, oracle.environment_of(api))
+        async with open_socket(home, [workspace]) as editor:
+            call = call_of(await editor.attach(session_id))
+            assert call["verdict"] == "not_applied"
+            assert f"It left {lock} behind, which blocks every other git here" in call["evidence"]
+            shown = await editor.wait_for(lambda: _of_the_lock(editor), "a diagnostic")
+            place = {"textDocument": {"uri": shown["uri"]}, "range": shown["diagnostics"][0]["range"]}
+            found = await editor.request("textDocument/codeAction", {**place, "context": {"diagnostics": []}})
+            [action] = [one for one in found if "git lock" in one["title"]]
+            assert lock.exists(), "never removed silently"
+            command = (action if "command" in action else await editor.request("codeAction/resolve", action))["command"]
+            assert command["arguments"][0]["action"] == "removeLock"
+            run = {"command": command["command"], "arguments": command["arguments"]}
+            await editor.request("workspace/executeCommand", run)
+            assert not lock.exists()
+            await editor.wait_for(lambda: not _names_the_lock(editor, shown["uri"]), "the diagnostic to go")
+            with pytest.raises(RequestFailed, match="removeLock"):
+                await editor.request("standfast/recovery/resolve", command["arguments"][0])
+            assert call_of(await editor.attach(session_id))["verdict"] == "not_applied"
+            assert "big.bin" not in oracle.git(workspace, "diff", "--cached", "--name-only")
+        assert daemon.end() == 0
+
+
+def _of_the_lock(editor: Editor) -> Json | None:
+    """The last word on a document whose diagnostics name the lock."""
+    told = editor.told("textDocument/publishDiagnostics")
+    return next(
+        (one for one in reversed(told) if any("index.lock" in each["message"] for each in one["diagnostics"])), None
+    )
+
+
+def _names_the_lock(editor: Editor, uri: str) -> bool:
+    return any("index.lock" in each["message"] and "removeLock" in each["message"] for each in editor.diagnostics(uri))
+
+
+def records(home: Path) -> list[Path]:
+    return list(places(home).commands.glob("*/record.json"))
+
+
+def _gits(workspace: Path) -> list[int]:
+    """Living gits that work in the workspace."""
+    return [int(one.partition(":")[0]) for one in processes_under(workspace) if "'git'" in one or "/git'" in one]
 
 
 @pytest.mark.scenario("b06")

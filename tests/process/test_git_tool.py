@@ -346,7 +346,7 @@ async def test_a_lock_that_our_dead_git_left_is_offered_and_removed_on_request(p
     assert f"It left {lock} behind" in found.evidence
     assert lock.exists(), "never removed silently"
     settled = await tool.settle("removeLock", call, ctx)
-    assert settled.verdict == "unknown"
+    assert settled.verdict == "not_applied", "what became of the call is known as before"
     assert not lock.exists()
     with pytest.raises(NotAvailable):
         await tool.settle("removeLock", call, ctx)

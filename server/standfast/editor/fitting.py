@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from standfast.projections.recovery_view import left_a_lock
 from standfast.projections.rows import CallRow
 from standfast.protocol.objects import ConflictAction, RecoveryAction
 from standfast.session.views import ConflictView
@@ -30,14 +31,9 @@ def call_actions(call: CallRow) -> Sequence[RecoveryAction]:
     fitting: list[RecoveryAction] = [
         action for action in _FITS.get(call.verdict or "unknown", ()) if action not in _FILES_ONLY or kinds == {"file"}
     ]
-    if call.tool == "git" and call.verdict in ("unknown", "not_applied", "partial") and _own_lock(call.evidence or ""):
+    if left_a_lock(call):
         fitting.insert(0, "removeLock")
     return fitting
-
-
-def _own_lock(evidence: str) -> bool:
-    """The tool found a lock that our own dead git left behind; it names the action only then."""
-    return "removeLock" in evidence
 
 
 def conflict_actions(view: ConflictView) -> list[tuple[ConflictAction, int | None]]:

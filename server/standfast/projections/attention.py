@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from standfast.projections.recovery_view import targets_of, verdict_of
+from standfast.projections.recovery_view import left_a_lock, targets_of, verdict_of
 from standfast.projections.rows import CallRow, ConflictRow, RunRow, SessionRow
 
 Code = Literal[
@@ -165,8 +165,8 @@ def _distrusted(session_id: str, lapse: Lapsed) -> list[AttentionItem]:
 
 
 def _uncertain(session_id: str, call: CallRow) -> list[AttentionItem]:
-    """The call's own matter on each of its targets, if its verdict wants a choice and none was taken."""
-    code = _OF_VERDICT.get(verdict_of(call))
+    """The call's own matter on each of its targets, if its verdict wants a choice and none was taken; or a lock that it left."""
+    code = _OF_VERDICT.get(verdict_of(call)) or ("uncertain-call" if left_a_lock(call) else None)
     if code is None or call.dismissed:
         return []
     return [

@@ -23,6 +23,12 @@ def targets_of(call: CallRow) -> list[dict[str, Any]]:
     return call.targets
 
 
+def left_a_lock(call: CallRow) -> bool:
+    """Its dead git left a lock that it can take away again: the tool found that out, and names the action only then."""
+    told = "removeLock" in (call.evidence or "")
+    return told and call.resolution != "removeLock" and verdict_of(call) != "running"
+
+
 def recovery(run: RunRow | None, calls: Sequence[CallRow]) -> dict[str, Any] | None:
     """`{interruptedRun?, calls: […]}`, or None if nothing is left. `calls`: uncertain once and not dismissed."""
     interrupted = run if run is not None and run.status == "interrupted" else None

@@ -6,7 +6,7 @@ A change records HEAD, branch and index before it acts, looks again right before
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -178,7 +178,9 @@ class GitTool:
         if action == "stop":
             return await stop_started(self.commands, call, ctx)
         if action == "removeLock":
-            return await remove_lock(self.commands, call, ctx)
+            done = await remove_lock(self.commands, call, ctx)
+            found = await self.verify(call, ctx)
+            return replace(done, verdict=found.verdict, targets=found.targets)
         raise not_available(
             action, "a git call is not repeated or taken back by itself; ask the agent to look and decide."
         )
