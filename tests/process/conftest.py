@@ -32,6 +32,8 @@ def nothing_left_by_a_failure() -> Iterator[None]:
             os.kill(pid, signal.SIGKILL)
 
 
+# Unconfined on purpose: these tests look at the supervisor from outside, by the pids and environments that a sandbox hides.
+# The same adoption, grace and ends inside each level: tests/trust/test_confined_commands.py; through the daemon: tests/crash.
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     environ = {**os.environ, "ANTHROPIC_API_KEY": "canary-key", "GITHUB_TOKEN": "canary-token"}

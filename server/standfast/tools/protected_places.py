@@ -78,7 +78,10 @@ def _look(directory: str, found: list[str]) -> list[str]:
         name = entry.name.casefold() if entry.name.isascii() else plain_name(entry.name)
         name = name.rstrip(". ")
         is_directory = entry.is_dir(follow_symlinks=False)
-        if is_git(name) or (is_directory and (name in _DIRECTORIES or f"{above}/{name}" in _DIRECTORIES)):
+        # "git" first: the walk precedes each command, and nine tenths of its time went into asking this of every file
+        if ("git" in name and is_git(name)) or (
+            is_directory and (name in _DIRECTORIES or f"{above}/{name}" in _DIRECTORIES)
+        ):
             found.append(entry.path)
         elif is_directory and name not in _UNSEEN:
             inner.append(entry.path)
