@@ -205,6 +205,49 @@ async def test_a_call_cut_by_the_length_limit_is_answered_as_incomplete_and_the_
     assert not (workspace / "made.txt").exists()
 
 
+async def test_a_text_cut_by_the_length_limit_is_kept_and_ends_the_run_with_a_way_on(
+    house: House, desk: Editor, workspace: Path
+) -> None:
+    house.trouble.answers = [reply(SAID, stop_reason="max_tokens")]
+    run_id = await desk.start(await desk.create(workspace), "write it")
+    end = await desk.run_end(run_id)
+    assert (end["status"], end["error"]["reason"]) == ("failed", "OutputTooLong")
+    assert "Resume the run" in end["error"]["message"] and "in the history" in end["error"]["message"]
+    [message] = of_type(desk, "assistant_message")
+    assert (message["blocks"], message["stopReason"]) == ([{"type": "text", "text": SAID}], "max_tokens")
+    nothing_was_carried_out(desk, workspace)
+    resumed = (await desk.request("standfast/run/resume", {"runId": run_id}))["runId"]
+    assert (await desk.run_end(resumed))["status"] == "succeeded"
+
+
+@pytest.mark.scenario("a38")
+async def test_half_characters_are_replaced_before_they_are_stored_shown_or_sent_again(
+    house: House, desk: Editor, workspace: Path
+) -> None:
+    call = tool("write_file", id="tu_1", raw='{"path": "made.txt", "content": "a\\ud99cb"}')
+    house.trouble.answers = [reply("x\ud800y", "half \ud83d", "\ude00 pair", tools=[call])]
+    session_id = await desk.create(workspace)
+    assert (await desk.run_end(await desk.start(session_id, "write it")))["status"] == "succeeded"
+    assert of_type(desk, "assistant_message")[0]["blocks"][0]["text"] == "x\ufffdyhalf \U0001f600 pair"
+    assert (workspace / "made.txt").read_text() == "a\ufffdb"
+    assert (await desk.run_end(await desk.start(session_id, "go on")))["status"] == "succeeded"
+    assert not house.api.refused, "the history is sent again, and its body is whole"
+
+
+@pytest.mark.parametrize(("megabytes", "reason"), [(3, ""), (10, "InvalidReply")])
+async def test_a_piece_of_text_may_be_large_up_to_a_limit_that_is_told(
+    house: House, desk: Editor, workspace: Path, megabytes: int, reason: str
+) -> None:
+    house.trouble.answers = [reply("x" * megabytes * 1_000_000)]
+    end = await desk.run_end(await desk.start(await desk.create(workspace), "write it"))
+    assert end.get("error", {}).get("reason", "") == reason
+    if reason:
+        assert "bytes" in end["error"]["message"] and "carried out" in end["error"]["message"]
+    else:
+        [message] = of_type(desk, "assistant_message")
+        assert len(message["blocks"][0]["text"]) == megabytes * 1_000_000
+
+
 async def test_a_server_that_stays_overloaded_is_asked_eight_times_and_then_the_run_can_be_resumed(
     house: House, desk: Editor, workspace: Path
 ) -> None:
