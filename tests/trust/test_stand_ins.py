@@ -11,6 +11,7 @@ import pytest
 
 from process.place import Place, processes_with
 from standfast.process import record as records
+from standfast.process.identity import read_stat
 from standfast.process.launch import Commands
 from standfast.tools.run_command import RunCommand
 from support.waiting import until
@@ -98,11 +99,18 @@ async def test_the_next_daemon_removes_what_all_that_were_killed_left(tmp_path: 
     assert hidden(place) == [".claude"]  # the command lives, so it stays
     record = records.read_record(str(place.spool / name))
     assert record is not None
-    for pid in (record.supervisor.pid, *processes_with(place.mark)):
+    killed = (record.supervisor.pid, *processes_with(place.mark))
+    for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    await until(lambda: not processes_with(place.mark), "all to be gone")
+    await until(lambda: all(is_over(pid) for pid in killed), "all to be gone")
     await adopt_again(place)
     assert hidden(place) == []
+
+
+def is_over(pid: int) -> bool:
+    """Its descriptors are closed too, and with them its locks: an ending process loses its environment before that."""
+    found = read_stat(pid)
+    return found is None or found.state in "ZX"
 
 
 async def adopt_again(place: Place) -> None:
