@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_api import FakeApi, Gate, Request, reply, tool
+from fake_api import FakeApi, Gate, Request, http_error, reply, tool
 from fake_api.replies import Answer
 from standfast.cli.client import RequestFailed
 from support import Editor, RunningDaemon, configure, environment, open_editor, start_daemon
@@ -336,3 +336,49 @@ async def test_a_question_outlives_a_daemon_that_is_ended_in_order(home: Path, w
             assert (workspace / "out.txt").read_text() == "x\n"
         finally:
             daemon.end()
+
+
+@pytest.mark.requirement("R13.1")
+@pytest.mark.parametrize("ending", ["cancelled", "failed"])
+async def test_a_bad_end_holds_what_waited_then_and_not_what_is_queued_long_after(
+    daemon: RunningDaemon, workspace: Path, fake_api: FakeApi, ending: str
+) -> None:
+    async with open_editor(daemon.home, [workspace]) as editor:
+        session_id = await editor.create(workspace)
+
+        async def begin(text: str) -> tuple[str, Gate]:
+            gate = Gate()
+            fake_api.push(reply("Well, ", "well.").insert(gate, after="text_delta"))
+            run_id = await editor.start(session_id, text)
+            await gate.reached()
+            return run_id, gate
+
+        if ending == "cancelled":
+            bad, gate = await begin("stop me")
+            await editor.request("standfast/run/cancel", {"runId": bad})
+            gate.release()
+        else:
+            fake_api.push(http_error("invalid_request_error", "no"))
+            bad = await editor.start(session_id, "fail")
+        assert (await editor.run_end(bad))["status"] == ending
+        first, gate = await begin("first")
+        fake_api.push(reply("Second."))
+        second = await editor.start(session_id, "second")
+        queue = await editor.request("standfast/queue/list", {"sessionId": session_id})
+        assert ([item["text"] for item in queue["queue"]], queue["queueHeld"]) == (["second"], False)
+        gate.release()
+        await editor.run_end(first)
+        assert (await editor.run_end(second))["status"] == "succeeded"
+
+        last, gate = await begin("last")
+        await editor.start(session_id, "waits")
+        await editor.request("standfast/run/cancel", {"runId": last})
+        gate.release()
+        queue = await editor.request("standfast/queue/list", {"sessionId": session_id})
+        assert ([item["text"] for item in queue["queue"]], queue["queueHeld"]) == (["waits"], True)
+        ahead, gate = await begin("ahead")
+        await editor.start(session_id, "waits too")
+        gate.release()
+        await editor.run_end(ahead)
+        queue = await editor.request("standfast/queue/list", {"sessionId": session_id})
+        assert ([item["text"] for item in queue["queue"]], queue["queueHeld"]) == (["waits", "waits too"], True)

@@ -66,6 +66,17 @@ async def release(parts: Parts, starting: Starting, live: Live, session: Session
         )
 
 
+async def anew(parts: Parts, session_id: str) -> list[Tagged]:
+    """What goes before a message that is queued: where nothing waited, the hold of a bad end long ago is over (R13.1).
+
+    Else a run that failed once would keep whatever is queued later from ever running by itself.
+    """
+    session = await parts.store.session(session_id)
+    if session is None or not session.queue_held or await parts.store.messages(session_id=session_id, state="queued"):
+        return []
+    return [(None, SessionUpdated(queue_held=False))]
+
+
 async def following(parts: Parts, session_id: str, end: RunFinished) -> MessageRow | None:
     """The message whose turn it is after the end of a run; None after a bad end, or where the queue is held."""
     session = await parts.store.session(session_id)

@@ -54,7 +54,9 @@ class Runs:
                 queued = MessageQueued(
                     message_id=message_id, client_message_id=client_message_id, run_id=run_id, content=list(content)
                 )
-                await self._parts.journal.emit(row.session_id, queued, run_id=run_id)
+                await self._parts.journal.emit(
+                    row.session_id, [*await queue.anew(self._parts, row.session_id), (run_id, queued)]
+                )
                 waiting = await self._parts.store.messages(session_id=row.session_id, state="queued")
                 return StartedRun(run_id, "queued", position=len(waiting) - 1)
             await require(row, self._starting.folders.open)
@@ -136,7 +138,8 @@ class Runs:
                 queued = MessageQueued(
                     message_id=message_id, client_message_id=message_id, run_id=run_id, content=content
                 )
-                await self._parts.journal.emit(session.session_id, [*facts, (run_id, queued)])
+                facts += [*await queue.anew(self._parts, session.session_id), (run_id, queued)]
+                await self._parts.journal.emit(session.session_id, facts)
                 return StartedRun(run_id, "queued")
             await require(session, self._starting.folders.open)
             message = UserMessage(message_id=message_id, client_message_id=message_id, content=content)
