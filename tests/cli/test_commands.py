@@ -236,6 +236,17 @@ async def test_events_follow_prints_each_event_once_as_it_is_stored(
             if event["type"] == "run_finished":
                 break
         assert seqs == list(range(1, len(seqs) + 1))
+        fake_api.push(reply("hello again"))
+        later = await editor.create(workspace)
+        await editor.start(later, "hi")
+        seqs.clear()
+        while True:
+            event = json.loads(await process.stdout.readline())
+            assert event["sessionId"] == later, "a session that begins while it follows"
+            seqs.append(event["seq"])
+            if event["type"] == "run_finished":
+                break
+        assert seqs == list(range(1, len(seqs) + 1))
         process.terminate()
         await process.wait()
 

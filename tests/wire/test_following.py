@@ -207,6 +207,8 @@ async def test_a_session_is_told_of_to_whom_it_concerns(parts: Daemon, raw: Raw,
         await parts.core.publisher.settled()
         await far.ask("ping", "standfast/daemon/status")
         assert not [m for m in far.heard if m.get("method") == "standfast/session/changed"]
+        told = await raw.told("standfast/session/changed")
+        assert told["session"]["sessionId"] == session_id, "where no folder is open, all sessions are listed"
 
 
 async def test_a_deleted_session_is_told_to_all_who_show_it_with_what_they_show_of_it(

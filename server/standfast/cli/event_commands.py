@@ -23,11 +23,11 @@ async def events(door: Door, session_id: str | None, *, follow: bool, as_json: b
         tail = Tail(client, as_json=as_json)
         client.listen(tail.hear)
         if session_id is not None:
-            await tail.attach(session_id)
+            await tail.attach(session_id, limit=LAST)
         else:
             listed = await client.request("standfast/session/list", {})
             for session in reversed(listed["sessions"]):
-                await tail.attach(session["sessionId"])
+                await tail.attach(session["sessionId"], limit=LAST)
         if follow:
             await tail.follow(only=session_id)
     return output.DONE
@@ -42,9 +42,9 @@ class Tail:
     known: set[str] = field(default_factory=set[str])
     new: asyncio.Queue[str] = field(default_factory=asyncio.Queue[str])
 
-    async def attach(self, session_id: str) -> None:
+    async def attach(self, session_id: str, **page: int) -> None:
         self.known.add(session_id)
-        attached = await self.client.request("standfast/session/attach", {"sessionId": session_id, "limit": LAST})
+        attached = await self.client.request("standfast/session/attach", {"sessionId": session_id, **page})
         for event in attached["events"]:
             self.show(event)
 
@@ -60,7 +60,7 @@ class Tail:
                 raise ConnectionLost
             session_id = waiting.result()
             if only is None and session_id not in self.known:
-                await self.attach(session_id)
+                await self.attach(session_id, afterSeq=0)  # it is new: none of its events is an old one
 
     def hear(self, method: str, params: Json) -> None:
         if method == "standfast/event":

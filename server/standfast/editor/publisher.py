@@ -143,7 +143,7 @@ class Publisher:
     def deleted(self, view: SessionView) -> None:
         """A session is gone: nobody follows it any more, what was shown of it is taken off, and who may show it is told."""
         session_id = view.row.session_id
-        for client in self._concerned(view):
+        for client in self._told_of(view):
             client.attachments.pop(session_id, None)
             if client.ours:
                 client.notify("standfast/session/deleted", SessionDeletedNotice(session_id=session_id))
@@ -220,7 +220,7 @@ class Publisher:
         concerned = self._concerned(view)
         if "session" in what:
             notice = SessionChangedNotice(session=views.session(view))
-            for client in concerned:
+            for client in self._told_of(view):
                 if client.ours:
                     client.notify("standfast/session/changed", notice)
             if view.row.last_run_status == "running" and view.row.last_run_id is not None:
@@ -239,6 +239,14 @@ class Publisher:
             for client in self._clients
             if view.row.session_id in client.attachments
             or (client.ready and any(uris.within(workspace, f) or uris.within(f, workspace) for f in client.folders))
+        ]
+
+    def _told_of(self, view: SessionView) -> list[Client]:
+        """Those it concerns, and those that have no folder open: what they list is not narrowed to one (`events --follow`)."""
+        return self._concerned(view) + [
+            client
+            for client in self._clients
+            if client.ready and not client.folders and view.row.session_id not in client.attachments
         ]
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -354,11 +354,15 @@ _TABLE = (
     ),
     _tell("event", notices.EventNotice, "An event of an attached session was stored."),
     _tell("delta", notices.DeltaNotice, "Text streams in; the event with it follows."),
-    _tell("session/changed", notices.SessionChangedNotice, "A session of an open folder changed."),
+    _tell(
+        "session/changed",
+        notices.SessionChangedNotice,
+        "A session of an open folder changed, or any one, where no folder is open.",
+    ),
     _tell(
         "session/deleted",
         notices.SessionDeletedNotice,
-        "An attached session, or one of an open folder, was deleted; no event of it follows.",
+        "An attached session, or one of an open folder, was deleted (any one, where no folder is open); no event of it follows.",
     ),
     _tell(
         "attention/changed", notices.AttentionChangedNotice, "What a person must look at changed, in an open folder."
