@@ -327,20 +327,23 @@ async def test_a_version_that_was_saved_in_the_moment_of_the_exchange_is_kept_an
     assert snapshot(tmp_path) == {"a": (b"saved in the last moment\n", 0o644)}
 
 
-async def test_a_diverged_file_is_left_alone_and_a_merge_is_offered(tmp_path: Path) -> None:
-    lay_out(tmp_path, {"a": {"text": "1\n2\n3\n4\n5\n"}})
+@pytest.mark.parametrize("action", ["complete", "undo"])
+async def test_where_one_file_holds_neither_side_none_is_touched(tmp_path: Path, action: str) -> None:
+    lay_out(tmp_path, {"a": {"text": "1\n2\n3\n4\n5\n"}, "b": {"text": "b\n"}, "c": {"text": "c\n"}})
     desk = Desk(tmp_path)
-    started = await desk.start("edit_file", path="a", old_text="1", new_text="ONE")
+    sections = "".join(
+        f"*** Update File: {name}\n@@\n-{was}\n+ONE\n" for name, was in (("a", "1"), ("b", "b"), ("c", "c"))
+    )
+    started = await desk.start("apply_patch", patch=f"*** Begin Patch\n{sections}*** End Patch\n")
     (tmp_path / "a").write_text("ONE\n2\n3\n4\nmine\n")
+    (tmp_path / "b").write_text("ONE\n")
     found = await started.tool.verify(started.call, started.ctx)
     assert found.verdict == "diverged"
     assert "nearer to what was to be written" in found.evidence and "line 5" in found.evidence
-    settled = await started.tool.settle("undo", started.call, started.ctx)
-    assert settled.verdict == "diverged"
-    assert (tmp_path / "a").read_text() == "ONE\n2\n3\n4\nmine\n"
-    merged = settled.conflicts[0].merged_blob
-    assert merged is not None
-    assert settled.blobs[merged] == b"1\n2\n3\n4\nmine\n"
+    there = snapshot(tmp_path)
+    with pytest.raises(NotAvailable, match="a holds neither"):
+        await started.tool.settle(action, started.call, started.ctx)
+    assert snapshot(tmp_path) == there
 
 
 async def test_a_touched_file_is_told(tmp_path: Path) -> None:

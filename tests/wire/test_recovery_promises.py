@@ -175,3 +175,72 @@ async def test_a_command_that_goes_on_is_running_blocks_nothing_and_is_finished_
         assert result["recovered"] is True and result["exitCode"] == 0
     assert (workspace / "ran.txt").read_text() == "x\n", "it ran once"
     daemon.end()
+
+
+async def killed_before_the_first_edit(home: Path, workspace: Path, api: FakeApi) -> str:
+    daemon = start(home, api, "before_effect=kill@1")
+    async with open_socket(home, [workspace]) as editor:
+        session_id = await editor.create(workspace)
+        with contextlib.suppress(ConnectionLost):
+            await editor.start(session_id, "edit")
+        await daemon.exited()
+    return session_id
+
+
+@pytest.mark.requirement("R-RECOVER-19")
+async def test_what_does_not_fit_is_refused_and_changes_nothing(home: Path, workspace: Path, api: FakeApi) -> None:
+    session_id = await killed_before_the_first_edit(home, workspace, api)
+    (workspace / "a.py").write_text("neither\n")
+    daemon = start(home, api)
+    async with open_socket(home, [workspace]) as editor:
+        [call] = (await editor.attach(session_id))["recovery"]["calls"]
+        assert call["verdict"] == "diverged"
+        for action in ("complete", "undo", "stop", "removeLock"):
+            with pytest.raises(RequestFailed) as refused:
+                await resolve(editor, call, action)
+            assert refused.value.reason == "ActionNotAvailable", action
+        assert (workspace / "a.py").read_text() == "neither\n"
+        stored = await history(editor, session_id)
+        assert not {"recovery_resolved", "conflict_raised"} & {event["type"] for event in stored}
+        (workspace / "a.py").write_text(OLD)  # as the refusal advises
+        assert (await resolve(editor, call, "verify"))["verdict"] == "not_applied"
+        assert (await resolve(editor, call, "complete"))["verdict"] == "applied"
+    assert (workspace / "a.py").read_text() == NEW
+    daemon.end()
+
+
+async def test_a_command_that_has_ended_cannot_be_stopped(home: Path, workspace: Path, api: FakeApi) -> None:
+    daemon = start(home, api)
+    async with open_socket(home, [workspace]) as editor:
+        session_id = await editor.create(workspace)
+        await editor.start(session_id, "run")
+        await until(lambda: (workspace / "ran.txt").exists(), "the command's effect")
+        daemon.kill()
+    again = start(home, api)
+    async with open_socket(home, [workspace]) as editor:
+        [call] = (await editor.attach(session_id))["recovery"]["calls"]
+        assert (await resolve(editor, call, "stop"))["verdict"] == "finished"
+        with pytest.raises(RequestFailed) as refused:
+            await resolve(editor, call, "stop")
+        assert refused.value.reason == "ActionNotAvailable"
+    again.end()
+
+
+async def test_the_difference_of_a_call_that_did_not_happen_is_what_it_meant_to_do(
+    home: Path, workspace: Path, api: FakeApi
+) -> None:
+    session_id = await killed_before_the_first_edit(home, workspace, api)
+    daemon = start(home, api)
+    async with open_socket(home, [workspace]) as editor:
+        attached = await editor.attach(session_id)
+        [call] = attached["recovery"]["calls"]
+        assert call["verdict"] == "not_applied"
+        shown = await editor.request("standfast/diff/get", {"callId": call["callId"]})
+        assert shown == {"files": [{"uri": (workspace / "a.py").as_uri(), "before": OLD, "after": NEW}]}
+        of_run = await editor.request("standfast/diff/get", {"runId": attached["session"]["lastRun"]["runId"]})
+        assert of_run == {"files": []}, "the run changed nothing"
+    daemon.end()
+
+
+async def resolve(editor: Editor, call: Json, action: str) -> Json:
+    return (await editor.request("standfast/recovery/resolve", {"callId": call["callId"], "action": action}))["call"]

@@ -1,7 +1,7 @@
 """Carry a torn file change to its end, or take it back: `complete` and `undo` after a crash (issue B.2; scenario c05).
 
-Goes by what stands there now, so it can itself be cut and repeated. Never merges by itself: a file that holds neither
-side is left alone and reported, for a person to settle.
+Goes by what stands there now, so it can itself be cut and repeated. All or nothing: where a file holds neither side, no
+name is touched, since neither end could be reached (R-RECOVER-19).
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ ReadBlob = Callable[[str], Awaitable[bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How it stands after the action. `kept`: names left alone because they hold neither side. `refusal`: why nothing was
-    done at all. `restored`: paths where somebody's last-moment version was put back."""
+    """How it stands after the action. `refusal`: why nothing was done at all. `restored`: paths where somebody's last-moment
+    version was put back."""
 
     files: tuple[FileVerdict, ...]
-    kept: tuple[Observed, ...] = ()
     restored: tuple[str, ...] = ()
     refusal: Refusal | None = None
 
@@ -49,7 +48,7 @@ async def look(folder: Path, intents: Sequence[FileIntent], blobs: Mapping[str, 
 
 
 async def settle(folder: Path, action: Action, intents: Sequence[FileIntent], blobs: Mapping[str, bytes]) -> Settled:
-    """Complete or undo the intents as one transaction. Names that hold neither side stay as they are."""
+    """Complete or undo the intents as one transaction; refused where a name holds neither side."""
     async with workspace_turn(folder) as root:
         return await off_loop(lambda stop: _settle(root, action, intents, blobs, stop))
 
@@ -64,21 +63,34 @@ def _settle(
     root: Root, action: Action, intents: Sequence[FileIntent], blobs: Mapping[str, bytes], stop: Callable[[], bool]
 ) -> Settled:
     files = _look(root, intents, blobs)
+    stuck = [
+        one.name.path for one in _names(files) if one.state == "other" and (action == "complete" or one.rescued is None)
+    ]
+    if stuck:
+        return Settled(files, refusal=_neither(stuck))
     restored = [one.name.path for one in _names(files) if action == "undo" and _put_back(root, one)]
     files = _look(root, intents, blobs)
-    kept = tuple(one for one in _names(files) if one.state == "other" and one.name.path not in restored)
     wanted = [one for one in _names(files) if one.state == ("before" if action == "complete" else "after")]
     steps: list[Step] = []
     for one in wanted if action == "complete" else reversed(wanted):
         step = _step(action, one.name, blobs)
         if isinstance(step, Refusal):
-            return Settled(files, kept, tuple(restored), step)
+            return Settled(files, tuple(restored), step)
         steps.append(step)
     refusal = execute(root, steps, stop)
     if action == "undo" and refusal is None:
         made = [path for intent in intents for name in names_of(intent) for path in name.made]
         root.remove_directories(dict.fromkeys(made))
-    return Settled(_look(root, intents, blobs), kept, tuple(restored), refusal)
+    return Settled(_look(root, intents, blobs), tuple(restored), refusal)
+
+
+def _neither(paths: Sequence[str]) -> Refusal:
+    said = f"{' and '.join(paths)} {'holds' if len(paths) == 1 else 'hold'} neither what was there before nor what was to be written."
+    return Refusal(
+        "diverged",
+        f"{said} Nothing was changed. Keep what is there, or put one of the two back and check again.",
+        paths[0],
+    )
 
 
 def _names(files: Sequence[FileVerdict]) -> list[Observed]:

@@ -74,8 +74,11 @@ def conflict_diff(conflict: ConflictView) -> FileDiff:
 
 
 def changes_of(call: CallRow) -> Sequence[Mapping[str, Any]]:
-    """The files of a call: of its result, else of its intents, else of the question for permission. Pure."""
-    if call.state != "done" and call.intents:
+    """The files of a call: of its result, else of its intents, else of the question for permission. Pure.
+
+    A call that was found not to have happened changed none: there, too, it is what it meant to do that a person asks for.
+    """
+    if call.intents and (call.state != "done" or (call.verdict is not None and not call.files)):
         return [intent for intent in call.intents if intent.get("kind") in ("file", "buffer")]
     return call.files
 

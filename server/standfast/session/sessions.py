@@ -340,7 +340,8 @@ class Sessions:
             files = await history.call_diffs(self._parts, [await permissions.open_call(self._parts, call_id)])
         elif run_id is not None:
             run = await self._runs.row(run_id)
-            files = await history.call_diffs(self._parts, await self._store.calls(run_id=run.run_id))
+            calls = await self._store.calls(run_id=run.run_id)
+            files = await history.call_diffs(self._parts, [one for one in calls if one.state != "done" or one.files])
         else:
             raise NotAvailable("ActionNotAvailable", "Say which difference: give a callId, a conflictId or a runId.")
         return [file for file in files if uri is None or file.uri == uri]

@@ -65,6 +65,8 @@ async def _settle(parts: Parts, live: Live, session: SessionRow, call: CallRow, 
         )
     if tool is None:
         raise NotAvailable("ActionNotAvailable", f"The tool {call.tool} is not there any more. Nothing was changed.")
+    if action == "stop" and call.verdict != "running":
+        raise NotAvailable("ActionNotAvailable", "Nothing of this call is running. Nothing was changed.")
     async with live.checking:
         ctx = await tool_context(parts, session, call.call_id, call.operation_id or "")
         settled = await tool.settle(action, started_call(call), ctx)
@@ -83,10 +85,7 @@ async def _resolved(parts: Parts, call: CallRow, action: str, settled: Settlemen
             "files": list(settled.files) if settled else [], "seen": list(settled.seen) if settled else [],
         }
     )  # fmt: skip
-    facts: list[Fact] = [fact]
-    for conflict in settled.conflicts if settled else ():
-        facts.append(ConflictRaised(conflict_id=parts.ids.new("conf"), call_id=call.call_id, **dict(conflict)))
-    await parts.journal.emit(call.session_id, facts, run_id=call.run_id, blobs=settled.blobs if settled else None)
+    await parts.journal.emit(call.session_id, fact, run_id=call.run_id)
 
 
 async def _again(parts: Parts, call: CallRow) -> CallRow:

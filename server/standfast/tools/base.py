@@ -87,8 +87,6 @@ class Settlement:
     files: tuple[ChangedFile, ...] = ()
     seen: tuple[SeenFile, ...] = ()
     targets: tuple[Target, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 async def no_output(text: str) -> None:

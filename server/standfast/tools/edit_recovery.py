@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from standfast.errors import NotAvailable
-from standfast.events.types import ChangedFile, Conflict, SeenFile, Target, Verdict
+from standfast.events.types import ChangedFile, SeenFile, Target, Verdict
 from standfast.files.difference import unified
 from standfast.files.intents import BufferIntent, FileIntent, buffer_intents, file_intents
-from standfast.files.merge import merge
 from standfast.files.settle import Action, look, read_blobs, settle
 from standfast.files.turn import off_loop
-from standfast.files.verify import FileVerdict, Observed, evidence, overall
-from standfast.files.version import text_version, version_of
+from standfast.files.verify import FileVerdict, evidence, overall
+from standfast.files.version import text_version
 from standfast.tools.base import Outcome, Settlement, StartedCall, ToolContext, Verification
 from standfast.tools.edits import seen_file
 
@@ -39,7 +38,7 @@ class WritesFiles:
 
     async def settle(self, action: str, call: StartedCall, ctx: ToolContext) -> Settlement:
         """`complete` and `undo` on the disk. Raises NotAvailable (`ActionNotAvailable`): another action, unsaved text,
-        or a file that holds neither side and nothing else to do."""
+        or a file that holds neither side."""
         intents = file_intents(call.intents)
         if action not in {"complete", "undo"} or not intents:
             raise NotAvailable("ActionNotAvailable", f"'{action}' does not fit this call. Nothing was changed.")
@@ -48,19 +47,14 @@ class WritesFiles:
         settled = await settle(ctx.workspace, act, intents, blobs)
         if settled.refusal is not None:
             raise NotAvailable("ActionNotAvailable", settled.refusal.message)
-        conflicts = [await _kept(act, one, blobs) for one in settled.kept]
-        kept = {one.name.path for one in settled.kept}
         restored = set(settled.restored)
         wanted: Verdict = "applied" if action == "complete" else "not_applied"
         buffers = [_buffer_verdict(one, ctx) for one in buffer_intents(call.intents)]
         targets = _targets(settled.files, buffers, dict.fromkeys(restored, wanted))
-        verdict = "diverged" if kept else overall([target.verdict for target in targets])
+        verdict = overall([target.verdict for target in targets])
         said = await off_loop(lambda _: evidence(settled.files, blobs))
         files = await off_loop(lambda _: _changed(settled.files, blobs)) if action == "complete" else ()
-        extra = {key: data for _, more in conflicts for key, data in more.items()}
-        return Settlement(
-            verdict, said, files, _seen(settled.files), targets, tuple(conflict for conflict, _ in conflicts), extra
-        )
+        return Settlement(verdict, said, files, _seen(settled.files), targets)
 
 
 def _targets(
@@ -131,27 +125,3 @@ def _buffer_evidence(intent: BufferIntent, verdict: Verdict) -> str:
         "diverged": "holds in the editor neither the text from before nor the one that was to be put there",
     }
     return f"{intent.path} {sentences[verdict]}."
-
-
-async def _kept(action: Action, one: Observed, blobs: Mapping[str, bytes]) -> tuple[Conflict, dict[str, bytes]]:
-    """The conflict for a name that holds neither side, with a merge offered where there is a clean one."""
-    name, found = one.name, one.found
-    ends = (name.before_blob, name.after_blob) if action == "complete" else (name.after_blob, name.before_blob)
-    base, proposed = (blobs.get(end) if end else None for end in ends)
-    current = found.data if found.kind == "file" else None
-    merged = None
-    if base is not None and proposed is not None and current is not None:
-        merged = await merge(base, current, proposed)
-    sides = {"base_blob": base, "current_blob": current, "proposed_blob": proposed, "merged_blob": merged}
-    conflict = Conflict.model_validate(
-        {
-            "uri": name.uri,
-            "path": name.path,
-            "reason": "FILE_CHANGED",
-            "message": f"{name.path} holds neither the state before nor the one that was written; it was left as it is.",
-            "current_version": found.version,
-            "change": {"tool": action, "path": name.path},
-            **{key: version_of(data) for key, data in sides.items() if data is not None},
-        }
-    )
-    return conflict, {version_of(data): data for data in sides.values() if data is not None}
