@@ -222,7 +222,6 @@ export class Rig {
 
   async stop() {
     for (const close of this.#closers) await close().catch(() => undefined);
-    if (this.env) await this.run(process.env.STANDFAST_PROGRAM, ["daemon", "stop", "--force"], { env: this.env, check: false });
     for (const child of this.#children) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const closed = once(child, "exit");
@@ -231,6 +230,8 @@ export class Rig {
       await closed;
       clearTimeout(timer);
     }
+    // Only now: an extension that still runs would start the daemon again.
+    if (this.env) await this.run(process.env.STANDFAST_PROGRAM, ["daemon", "stop", "--force"], { env: this.env, check: false });
     if (this.folder && !process.env.RIG_KEEP) await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
