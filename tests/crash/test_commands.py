@@ -97,7 +97,10 @@ async def _tell_the_truth(
     assert call["verdict"] in ("running", "finished")
     result = await settled(editor, session_id, call["callId"])
     abandoned = why.get(call["callId"]) == "abandoned"
-    assert out(workspace, number) == ("" if abandoned else "x\n")
+    written = out(workspace, number)
+    # one that was ended in the very moment of its end may have written; the youngest was seconds away from that
+    assert written == "x\n" or (abandoned and written == "")
+    assert not (abandoned and number == MOMENTS - 1 and written)
     assert result["recovered"] is True
     assert (result["status"], result["exitCode"]) == ("error", 143 if abandoned else 7)
     end = await editor.run_end(await editor.start(session_id, "go on"))
@@ -109,7 +112,7 @@ async def _tell_the_truth(
     oracle.check_log(witness, stored)
     oracle.check_calls(stored)
     oracle.check_runs(stored)
-    assert out(workspace, number) == ("" if abandoned else "x\n"), "it ran again"
+    assert out(workspace, number) == written, "it ran again"
 
 
 @pytest.mark.requirement("R12.2")
