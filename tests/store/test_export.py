@@ -187,3 +187,19 @@ async def test_a_copy_of_streamed_text_is_whole(store: SqliteStore, other: Sqlit
     await export_session(store, "s", tmp_path / "out")
     assert (await import_session(other, tmp_path / "out", RandomIds())).added == 453
     await other.close()
+
+
+async def test_a_stored_content_that_is_not_what_was_written_is_refused_and_left_out_with_force(
+    store: SqliteStore, other: SqliteStore, exported: Path
+) -> None:
+    [blob] = (exported / "blobs").iterdir()
+    blob.write_bytes(b"befor")
+    assert (await import_session(store, exported, RandomIds())).added == 0, "what is here is here"
+    with pytest.raises(StandfastError) as raised:
+        await import_session(other, exported, RandomIds())
+    assert raised.value.reason == "HistoryDamaged" and blob.name in str(raised.value)
+    assert (await other.sessions())[0] == []
+    forced = await import_session(other, exported, RandomIds(), force=True)
+    assert blob.name in forced.skipped[0]
+    assert await other.blob(blob.name) is None
+    await other.close()

@@ -71,6 +71,14 @@ async def import_session(
         words = [one.sentence for one in looked.skipped]
         if here is not None:
             return Imported(here, 0, words, looked.damage)
+        spoilt = await asyncio.to_thread(_spoilt_blobs, directory)
+        if spoilt and not force:
+            raise StandfastError(
+                "HistoryDamaged",
+                f"{directory} is not what was exported: {spoilt[0]} Nothing was taken in. Export it again where it came from, or "
+                "take in what is there with --force.",
+            )
+        words += spoilt
         taken = await store.session(looked.session_id) is not None
         target = ids.new("ses") if taken or not looked.session_id else looked.session_id
         copied = bool(looked.session_id) and target != looked.session_id
@@ -154,8 +162,17 @@ def _records(directory: Path, looked: _Looked, renamed: Renamed | None) -> Itera
 def _blobs(directory: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted((directory / "blobs").glob("?" * 64)):
         data = path.read_bytes()
-        if sha256(data).hexdigest() == path.name:  # bytes that are not what their name says are of no use to anybody
+        if sha256(data).hexdigest() == path.name:  # with --force: bytes that are not what their name says are of no use
             yield path.name, data
+
+
+def _spoilt_blobs(directory: Path) -> list[str]:
+    """A sentence for each stored content that is not what its name, its hash, says."""
+    return [
+        f"The content blobs/{path.name} is not what was written."
+        for path in sorted((directory / "blobs").glob("?" * 64))
+        if sha256(path.read_bytes()).hexdigest() != path.name
+    ]
 
 
 def _history(records: Iterator[Record], looked: _Looked, renamed: Renamed | None) -> Iterator[Past]:
