@@ -188,10 +188,12 @@ def test_a_run_that_fails_says_why_and_ends_with_1(daemon: RunningDaemon, fake_a
 def test_in_ask_mode_without_a_terminal_nothing_is_sent(
     daemon: RunningDaemon, fake_api: FakeApi, workspace: Path
 ) -> None:
-    ran = standfast(daemon.home, "run", "change a.py", cwd=workspace)
-    assert ran.returncode == 2
-    assert "terminal" in ran.stderr
+    for words in (["change a.py"], ["--mode", "ask", "change a.py"]):
+        ran = standfast(daemon.home, "run", *words, cwd=workspace)
+        assert ran.returncode == 2
+        assert "terminal" in ran.stderr
     assert fake_api.requests == []
+    assert told(standfast(daemon.home, "sessions", "--json")) == {"sessions": []}, "no session is made for nothing"
 
 
 def test_in_ask_mode_the_whole_change_is_shown_before_the_question(
@@ -417,4 +419,7 @@ def test_apply_patch_needs_no_daemon_and_starts_none(home: Path, workspace: Path
     assert (workspace / "a.py").read_text() == "x = 2\n"
     again = standfast(home, "apply-patch", "--workspace", str(workspace), "--json", stdin=patch)
     assert (again.returncode, told(again)["outcome"]) == (1, "conflict")
+    none = standfast(home, "apply-patch", "--workspace", str(workspace), "--json", stdin="no patch\n")
+    assert (none.returncode, told(none)["outcome"]) == (2, "error")
+    assert sorted(told(none)["error"]) == ["message", "reason"], "no path where no file is to blame"
     assert not places(home).state.exists()

@@ -78,7 +78,8 @@ def _file(change: FileChange) -> dict[str, Any]:
 
 def _refused(refusal: Refusal) -> tuple[int, dict[str, Any]]:
     if not refusal.is_conflict:
-        error = {"reason": refusal.reason, "path": refusal.path, "message": refusal.message}
+        place = {"path": refusal.path} if refusal.path is not None else {}
+        error = {"reason": refusal.reason, **place, "message": refusal.message}
         return ERROR, {"outcome": "error", "files": [], "error": error}
     hunk = next((one for one in refusal.hunks if one.index == refusal.hunk_index), None)
     conflict: dict[str, Any] = {

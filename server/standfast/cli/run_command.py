@@ -33,14 +33,11 @@ class Wanted:
 
 async def run(door: Door, wanted: Wanted) -> int:
     """Exit code 0 if the run succeeded, 1 if it failed or was cancelled."""
+    if wanted.mode is not None or wanted.session_id is None:
+        _require_terminal(wanted.mode or "ask")  # before a session is made or changed for nothing
     async with talk(door) as client:
         session = await _session(client, wanted)
-        if session["mode"] == "ask" and not _terminal():
-            raise StandfastError(
-                "NeedsTerminal",
-                "In ask mode each write and command is asked for, and there is no terminal to ask on. Nothing was sent. "
-                "Run it in a terminal, or choose --mode plan, edit or auto.",
-            )
+        _require_terminal(session["mode"])
         follower = Follower(session["sessionId"])
         client.listen(follower.hear)
         client.answer("standfast/permission/request", follower.ask)
@@ -95,6 +92,16 @@ def _lost(session_id: str) -> StandfastError:
 
 def _terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _require_terminal(mode: str) -> None:
+    """Raises NeedsTerminal where the mode asks and nobody can be asked."""
+    if mode == "ask" and not _terminal():
+        raise StandfastError(
+            "NeedsTerminal",
+            "In ask mode each write and command is asked for, and there is no terminal to ask on. Nothing was sent. "
+            "Run it in a terminal, or choose --mode plan, edit or auto.",
+        )
 
 
 def _tell_recovery(attached: Json) -> None:
