@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
 import subprocess
@@ -246,3 +247,42 @@ async def test_an_ordinary_file_that_changes_changes_no_trust(tmp_path: Path) ->
     (tmp_path / "a.py").write_text("y")
     await asyncio.to_thread((tmp_path / "b.py").write_text, "z")
     assert judge(recorded, look(tmp_path)).trusted
+
+
+@contextlib.asynccontextmanager
+async def opened_with(daemon: RunningDaemon, folder: Path, *, trusted: bool) -> AsyncIterator[Editor]:
+    """An editor that says itself whether it trusts the folder."""
+    async with open_editor(daemon.home, hello=False) as made:
+        params = {
+            "processId": None,
+            "rootUri": folder.as_uri(),
+            "capabilities": {"experimental": {"standfast": {"protocolVersion": 1}}},
+            "initializationOptions": {"workspaceTrusted": trusted},
+        }
+        await made.request("initialize", params)
+        await made.notify("initialized", {})
+        yield made
+
+
+@pytest.mark.parametrize("where", ["the folder by another name", "a folder in it"])
+async def test_what_lies_in_a_folder_that_the_editor_does_not_trust_is_asked_for_however_it_is_spelt(
+    free_daemon: RunningDaemon, workspace: Path, fake_api: FakeApi, tmp_path: Path, where: str
+) -> None:
+    inner = workspace / "inner"
+    inner.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(workspace)
+    folder = inner if where == "a folder in it" else link
+    async with opened_with(free_daemon, workspace, trusted=False) as untrusting:
+        session_id = await untrusting.create(folder, mode="auto")
+        untrusting.decide("deny")
+        fake_api.push(reply("", tools=[tool("write_file", path="new.txt", content="x")]), reply("As you say."))
+        await untrusting.run_end(await untrusting.start(session_id, "write"))
+        assert len(untrusting.asked) == 1
+    assert not (folder / "new.txt").exists()
+    async with opened_with(free_daemon, folder, trusted=True) as trusting:
+        await trusting.attach(session_id)
+        fake_api.push(reply("", tools=[tool("write_file", path="new.txt", content="x")]), reply("Done."))
+        await trusting.run_end(await trusting.start(session_id, "write"))
+        assert trusting.asked == []
+    assert (folder / "new.txt").read_text() == "x"

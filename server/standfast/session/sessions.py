@@ -374,10 +374,7 @@ class Sessions:
 
     def declare_untrusted(self, workspace_uris: Sequence[str], *, untrusted: bool) -> None:
         """The editor itself says that the folder is untrusted: `plan` and `ask` only (design.md "Small print")."""
-        if untrusted:
-            self._runs.folders.untrusted.update(workspace_uris)
-        else:
-            self._runs.folders.untrusted.difference_update(workspace_uris)
+        self._runs.folders.declare(workspace_uris, trusted=not untrusted)
 
     async def goal_set(self, session_id: str, objective: str, token_budget: int | None = None) -> dict[str, Any]:
         """A new goal, active: the session goes on towards it by itself, with a pause between turns."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import random
 
 from standfast.events.types import Fact, PermissionRequested, Recorded
@@ -30,8 +32,8 @@ class Folders:
     """What editors say of folders while they are open."""
 
     def __init__(self) -> None:
-        self.untrusted: set[str] = set()
-        """Uris that an editor declared untrusted."""
+        self._trusted: dict[Path, bool] = {}
+        """Folders that an editor said something of, by their real path."""
         self._open: dict[str, None] = {}
 
     @property
@@ -43,11 +45,26 @@ class Folders:
         self._open.pop(uri, None)
         self._open[uri] = None
 
+    def declare(self, uris: Sequence[str], *, trusted: bool) -> None:
+        """An editor says whether it trusts these folders, with all that lies in them."""
+        for uri in uris:
+            self._trusted[_real(uri)] = trusted
+
+    def untrusted(self, uri: str) -> bool:
+        """Whether the last word of an editor on the folder, or on the nearest one around it, was that it is not trusted."""
+        place = _real(uri)
+        return not next((self._trusted[one] for one in (place, *place.parents) if one in self._trusted), True)
+
+
+def _real(uri: str) -> Path:
+    """However the folder is spelt and whatever leads to it."""
+    return Path(os.path.realpath(to_path(uri)))
+
 
 async def _trust(parts: Parts, folders: Folders, row: SessionRow) -> Trust:
     """What the session's folder is worth now. The editor's word against it is stronger than the person's earlier one for it."""
     recorded = await parts.store.trusted(row.workspace_uri)
-    if recorded is None or row.workspace_uri in folders.untrusted:
+    if recorded is None or folders.untrusted(row.workspace_uri):
         return NEVER
     return judge(recorded, await asyncio.to_thread(look, to_path(row.workspace_uri)))
 
@@ -73,7 +90,7 @@ def surroundings(parts: Parts, folders: Folders, live: Live, session: SessionRow
     async def standing() -> Standing:
         row = await now()
         allowed = await parts.store.allowances(session_id)
-        untrusted = row.workspace_uri in folders.untrusted
+        untrusted = folders.untrusted(row.workspace_uri)
         return Standing(row.mode, frozenset(allowed), untrusted, parts.sandbox_minimum)
 
     async def ask(question: PermissionRequested, blobs: Mapping[str, bytes]) -> Answer:

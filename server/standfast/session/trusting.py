@@ -33,7 +33,7 @@ async def lapsed(store: Store, folders: Folders, row: SessionRow) -> Lapse | Non
     """What the person is asked about anew in the session's folder; nothing is looked at in a folder that they never trusted.
     Where it cannot be looked at now, nothing acts either, and the next look tells."""
     recorded = await store.trusted(row.workspace_uri)
-    if recorded is None or row.status != "active" or row.workspace_uri in folders.untrusted:
+    if recorded is None or row.status != "active" or folders.untrusted(row.workspace_uri):
         return None
     try:
         return lapse(row.workspace_uri, recorded, await asyncio.to_thread(look, to_path(row.workspace_uri)))
