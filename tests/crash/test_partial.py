@@ -116,6 +116,9 @@ async def _settle(editor: Editor, workspace: Path, call: oracle.Json, way: str) 
     assert "partial-write" in codes, shown
     assert all(diagnostic["source"] == "standfast" for diagnostic in shown)
     assert any(diagnostic["data"].get("callId") == call["callId"] for diagnostic in shown)
+    assert all("partial" in diagnostic["message"] for diagnostic in shown), (
+        "also where the file's own verdict is another"
+    )
     actions = await _actions(editor, uri)
     action = actions[way]
     command = action.get("command") or (await editor.request("codeAction/resolve", action))["command"]

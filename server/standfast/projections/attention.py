@@ -178,12 +178,15 @@ def _uncertain(session_id: str, call: CallRow) -> list[AttentionItem]:
 def _says(call: CallRow, target: Mapping[str, Any]) -> str:
     own = str(target.get("verdict", verdict_of(call)))
     what = _MEANS.get(own, own)
-    whole = (
-        "" if own == verdict_of(call) else f" The call as a whole: {_MEANS.get(verdict_of(call), verdict_of(call))}."
-    )
     evidence = f" {call.evidence}" if call.evidence else ""
     interrupted = f"{_sentence(_deed(call))} was interrupted."
-    return f"{interrupted} {_named(target)}{what}.{whole}{evidence} Choose a code action to settle it."
+    return f"{interrupted} {_named(target)}{what}.{_whole(call, own)}{evidence} Choose a code action to settle it."
+
+
+def _whole(call: CallRow, own: str) -> str:
+    """What became of the call, where that is another verdict than the target's own."""
+    verdict = verdict_of(call)
+    return "" if own == verdict else f" The call as a whole: {_MEANS.get(verdict, verdict)}."
 
 
 def _deed(call: CallRow) -> str:
@@ -201,7 +204,6 @@ def _named(target: Mapping[str, Any]) -> str:
 
 def _interrupted(session_id: str, run: RunRow, calls: Sequence[CallRow]) -> list[AttentionItem]:
     """On each target of the run's recovered calls, with the verdict; on the transcript, if it has none."""
-    own = [call for call in calls if call.run_id == run.run_id]
     found = [
         AttentionItem(
             "interrupted-run",
@@ -209,11 +211,13 @@ def _interrupted(session_id: str, run: RunRow, calls: Sequence[CallRow]) -> list
             uri,
             1,
             f"A run was interrupted during {_deed(call)}. {_named(target)}"
-            f"{_MEANS.get(str(target.get('verdict', verdict_of(call))), '')}. It can be resumed.",
+            f"{_MEANS.get(own, '')}.{_whole(call, own)} It can be resumed.",
             run_id=run.run_id,
         )
-        for call in own
+        for call in calls
+        if call.run_id == run.run_id
         for uri, target in _places(session_id, call)
+        for own in [str(target.get("verdict", verdict_of(call)))]
     ]
     if found:
         return found
