@@ -52,6 +52,7 @@ class Session(Wire, frozen=True):
     title: str
     mode: SessionMode
     model: str
+    """Empty: the user's configured one, whatever that is when a run begins."""
     status: SessionStatus
     created_at_ms: int
     updated_at_ms: int

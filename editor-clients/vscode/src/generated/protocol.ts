@@ -472,6 +472,7 @@ export interface Session {
   workspaceState: "present" | "missing" | "moved" | "replaced";
   title: string;
   mode: "plan" | "ask" | "edit" | "auto";
+  /** Empty: the user's configured one, whatever that is when a run begins. */
   model: string;
   status: "active" | "completed" | "archived";
   createdAtMs: number;

@@ -393,7 +393,7 @@
 ---@field workspaceState "present"|"missing"|"moved"|"replaced" `moved`: the folder seems to be at `candidateUri` now; `replaced`: another folder is at the old path.
 ---@field title string
 ---@field mode "plan"|"ask"|"edit"|"auto"
----@field model string
+---@field model string Empty: the user's configured one, whatever that is when a run begins.
 ---@field status "active"|"completed"|"archived"
 ---@field createdAtMs integer
 ---@field updatedAtMs integer
