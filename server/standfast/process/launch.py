@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import standfast
+from standfast.cancelling import to_the_end
 from standfast.clock import Clock, SystemClock
 from standfast.failpoints import hit
 from standfast.process import placeholders
@@ -23,7 +24,7 @@ from standfast.process.identity import Identity, alive
 from standfast.process.judge import State, judge, look
 from standfast.process.orphan import end_unsupervised
 from standfast.process.sandbox import UNCONFINED, Sandbox
-from standfast.process.supervised import Supervised, to_the_end
+from standfast.process.supervised import Supervised
 from standfast.shortage import want_of
 
 STOP_S = 12.0

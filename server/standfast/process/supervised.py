@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import os
 from base64 import b64encode
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 from standfast.process.identity import Identity, alive, identify
 
@@ -16,22 +15,6 @@ INPUT_CHUNK = 2048
 """Bytes of input in one line: with base64 still below PIPE_BUF, so that lines never mix."""
 POLL_S = 0.1
 """How often a process is looked at where the system has no pidfds."""
-
-T = TypeVar("T")
-
-
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` whole; a cancellation that comes meanwhile is raised after it (a spawned process must not be lost)."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None and task.exception() is None:
-        raise cancelled
-    return task.result()
 
 
 class Supervised:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from standfast.cancelling import to_the_end
 from standfast.errors import StandfastError, WorkspaceError
 from standfast.events.types import (
     SETTLED,
@@ -24,7 +25,6 @@ from standfast.events.types import (
     ToolStarted,
 )
 from standfast.failpoints import hit
-from standfast.process.supervised import to_the_end
 from standfast.run.permissions import decide, risks_of
 from standfast.run.runtime import Answer, Runtime
 from standfast.shortage import want_of

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from standfast.cancelling import to_the_end
 from standfast.events.types import ErrorInfo, Fact, RunFinished, RunStarted
-from standfast.process.supervised import to_the_end
 from standfast.projections.rows import SessionRow
 from standfast.run.loop import Granted, run_loop
 from standfast.session import compaction, owing, recovery

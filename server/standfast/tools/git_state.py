@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from standfast.cancelling import to_the_end
 from standfast.errors import StandfastError
-from standfast.process.supervised import to_the_end
 from standfast.tools.git_inert import SETTINGS, by_environment, inert_settings
 
 ASK_S = 60.0
