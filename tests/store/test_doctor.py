@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import tempfile
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -92,6 +93,33 @@ async def test_rebuild_makes_right_what_differed_and_says_what(path: Path, store
     again = await SqliteStore.open(path, SteppingClock())
     assert await again.calls(session_id="s") == rows
     await again.close()
+
+
+@pytest.mark.parametrize("look", [1, 2, 3])
+async def test_a_rebuild_tells_how_far_it_is_and_changes_nothing_when_it_is_cancelled(
+    path: Path, store: SqliteStore, look: int
+) -> None:
+    """It replays the events three times: to see what differs, to make the rows, to see that none differs any more."""
+    await store.append(Entry("s", whole_history()))
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE tool_calls SET state = 'proposed' WHERE call_id = 'call_1'")
+    loop, heard, cancelled = asyncio.get_running_loop(), list[tuple[str, int, int]](), threading.Event()
+
+    def told(what: str, done: int, total: int) -> None:
+        heard.append((what, done, total))
+        if [one[:2] for one in heard].count(("events", 0)) == look and done == 0:
+            loop.call_soon_threadsafe(lambda: (work.cancel(), loop.call_soon(cancelled.set)))
+            assert cancelled.wait(30)
+
+    work = asyncio.ensure_future(doctor.rebuild(path, told))
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    events = len(whole_history())
+    once = [("pages", 0, 1), ("histories", 0, 1), ("events", 0, events)]
+    assert heard == [*once, ("events", 0, events), ("events", events, events), *once][: len(heard)]
+    differs = ["tool_calls: call_1 differs in state"] if look < 3 else []
+    assert (await doctor.check(path))["differences"] == differs
 
 
 async def test_rebuild_keeps_a_session_whose_beginning_cannot_be_read(path: Path, store: SqliteStore) -> None:

@@ -28,7 +28,12 @@ async def doctor(door: Door, *, rebuild: bool, restore: Path | None = None, as_j
         )
     path = door.places.store
     replaced = None if restore is None else _put_back(path, restore)
-    report = await (examine.rebuild(path) if rebuild else examine.check(path))
+    told = None if as_json or not output.err.is_terminal else _show_how_far
+    try:
+        report = await (examine.rebuild(path, told) if rebuild else examine.check(path, told))
+    finally:
+        if told is not None:
+            told("", 0, 0)
     if restore is not None:
         report["restored"], report["replaced"] = str(restore), replaced
     if as_json:
@@ -36,6 +41,12 @@ async def doctor(door: Door, *, rebuild: bool, restore: Path | None = None, as_j
     else:
         _show(report)
     return output.DONE if report["ok"] else output.FAILED
+
+
+def _show_how_far(what: str, done: int, total: int) -> None:
+    """One line of the terminal that is written over, and at last blank."""
+    said = f"{what}: {done:,} of {total:,}" if total > 1 else what
+    output.err.print(f"\r{said:<50}\r", end="", markup=False)
 
 
 def _put_back(path: Path, backup: Path) -> str | None:
