@@ -65,7 +65,10 @@ async def _settle(parts: Parts, live: Live, session: SessionRow, call: CallRow, 
         )
     if tool is None:
         raise NotAvailable("ActionNotAvailable", f"The tool {call.tool} is not there any more. Nothing was changed.")
-    if action == "stop" and call.verdict != "running":
+    if action == "stop" and call.verdict not in (
+        "running",
+        "unknown",
+    ):  # unknown: the tool looks whether there is something
         raise NotAvailable("ActionNotAvailable", "Nothing of this call is running. Nothing was changed.")
     async with live.checking:
         ctx = await tool_context(parts, session, call.call_id, call.operation_id or "")

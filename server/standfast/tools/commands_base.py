@@ -249,9 +249,14 @@ async def verification(state: State, directory: Path, command: str) -> Verificat
 
 
 async def stop_started(commands: Commands, call: StartedCall, ctx: ToolContext) -> Settlement:
-    """The recovery action `stop`: end the tree. Also right where it has ended already."""
+    """The recovery action `stop`: end the tree. Also right where it has ended already.
+
+    Raises NotAvailable (`ActionNotAvailable`) where nothing of it is left that could be stopped, or it is not ours to stop.
+    """
     command = intent_command(call.intents)
     state = await commands.stop(record_directory(call, ctx))
+    if state.found in ("lost", "later_version"):
+        raise NotAvailable("ActionNotAvailable", f"Nothing was stopped. {evidence(state)}")
     verdict = VERDICTS[state.found]
     return Settlement(verdict, evidence(state), targets=(Target(command=command, verdict=verdict),))
 
