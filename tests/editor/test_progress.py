@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from editor.desk import event, execute, number, session, start
+from standfast.editor.doing import doing
 from wire.raw import Raw
 
 WORK = {"window": {"workDoneProgress": True}}
@@ -20,10 +23,29 @@ async def test_a_run_is_shown_as_progress_and_can_be_stopped_there(raw: Raw, tmp
     begun = await raw.told("$/progress")
     assert begun["token"] == token and begun["value"]["kind"] == "begin" and begun["value"]["cancellable"] is True
     await event(raw, "tool_started")
+    now = await raw.told("$/progress", lambda p: p["value"]["kind"] == "report")
+    assert now["value"]["message"] == "running sleep 60"
     raw.notify("window/workDoneProgress/cancel", {"token": token})
     assert (await event(raw, "run_finished", runId=run_id))["status"] == "cancelled"
     ended = await raw.told("$/progress", lambda p: p["value"]["kind"] == "end")
     assert ended["token"] == token
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "said"),
+    [
+        ("edit_file", {"path": "src/a.py", "old_text": "x"}, "editing src/a.py"),
+        ("run_command", {"command": "make all\nmake check"}, "running make all"),
+        ("run_command", {"command": "x" * 80}, "running " + "x" * 59 + "…"),
+        ("apply_patch", {"patch": "*** Begin Patch"}, "applying a patch"),
+        ("list_files", {}, "looking for files"),
+        ("write_file", {"path": ["no", "text"]}, "writing"),
+        ("process", {}, "a background command"),
+        ("a_tool_of_another_agent", {"path": "a"}, "a_tool_of_another_agent"),
+    ],
+)
+def test_what_a_run_does_is_said_in_a_few_words(tool: str, args: dict[str, object], said: str) -> None:
+    assert doing(tool, args) == said
 
 
 async def test_a_client_that_refuses_the_token_gets_no_progress(raw: Raw, tmp_path: Path) -> None:

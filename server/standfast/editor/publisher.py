@@ -17,6 +17,7 @@ from standfast.editor import uris
 from standfast.editor import wire_views as views
 from standfast.editor.attention_board import AttentionBoard
 from standfast.editor.clients import Client, Clients
+from standfast.editor.doing import doing
 from standfast.editor.elsewhere import Choice, Elsewhere
 from standfast.editor.progress import RunProgress
 from standfast.editor.questions import Questions
@@ -182,7 +183,7 @@ class Publisher:
             elif isinstance(fact, facts.RunFinished) and event.run_id is not None:
                 self.progress.end(event.run_id, fact.status)
             elif isinstance(fact, facts.ToolCall) and event.run_id is not None:
-                self.progress.report(event.run_id, fact.tool)
+                self.progress.report(event.run_id, doing(fact.tool, fact.args))
             if isinstance(fact, _CHANGES_SESSION):
                 self._mark(event.session_id, "session")
             if isinstance(fact, _CHANGES_ATTENTION):
