@@ -163,6 +163,30 @@ def like(text: str) -> str:
 _EVENT = "session_id, seq, at_ms, run_id, hash, body"
 
 
+def _event_page(
+    connection: sqlite3.Connection,
+    columns: str,
+    session_id: str,
+    *,
+    after_seq: int | None,
+    before_seq: int | None,
+    limit: int,
+    types: Sequence[str] | None = None,
+) -> list[Any]:
+    """These columns of a page, ascending. `columns` are ours, never data."""
+    where = Where()
+    where.add("session_id = ?", session_id)
+    if after_seq is not None:
+        where.add("seq > ?", after_seq)
+    elif before_seq is not None:
+        where.add("seq < ?", before_seq)
+    where.any_of("type", types)
+    order = "ASC" if after_seq is not None else "DESC"
+    statement = f"SELECT {columns} FROM events WHERE {where.text} ORDER BY seq {order} LIMIT ?"  # noqa: S608
+    rows = connection.execute(statement, [*where.values, _page(limit)]).fetchall()
+    return rows if after_seq is not None else rows[::-1]
+
+
 def event_rows(
     connection: sqlite3.Connection,
     session_id: str,
@@ -173,18 +197,10 @@ def event_rows(
     types: Sequence[str] | None,
 ) -> list[tuple[str, int, int, str | None, str, str]]:
     """Rows of a page, ascending, as they are stored."""
-    where = Where()
-    where.add("session_id = ?", session_id)
-    if after_seq is not None:
-        where.add("seq > ?", after_seq)
-    elif before_seq is not None:
-        where.add("seq < ?", before_seq)
-    where.any_of("type", types)
-    order = "ASC" if after_seq is not None else "DESC"
-    statement = f"SELECT {_EVENT} FROM events WHERE {where.text} ORDER BY seq {order} LIMIT ?"  # noqa: S608
-    rows = connection.execute(statement, [*where.values, _page(limit)]).fetchall()
-    rows = [(*row[:-1], legible(row[0], row[1], row[2], row[-1])) for row in rows]
-    return rows if after_seq is not None else rows[::-1]
+    rows = _event_page(
+        connection, _EVENT, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit, types=types
+    )
+    return [(*row[:-1], legible(row[0], row[1], row[2], row[-1])) for row in rows]
 
 
 def events(
@@ -209,8 +225,10 @@ def wire_events(
     limit: int = 200,
 ) -> list[tuple[int, str]]:
     """(seq, event as clients see it), not decoded: for `attach`, `session/events` and export."""
-    rows = event_rows(connection, session_id, after_seq=after_seq, before_seq=before_seq, limit=limit, types=None)
-    return [(seq, wire(body, digest)) for _, seq, _, _, digest, body in rows]
+    rows = _event_page(
+        connection, "seq, at_ms, hash, body", session_id, after_seq=after_seq, before_seq=before_seq, limit=limit
+    )
+    return [(seq, wire(legible(session_id, seq, at_ms, body), digest)) for seq, at_ms, digest, body in rows]
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
