@@ -116,8 +116,14 @@ export class Screen {
       // Its search for files needs a program that is fetched at install time; its dialog does not.
       await this.command("File: Open File...");
       await until(async () => (await this.#input.inputValue()).startsWith("/"), "the dialog is there");
-      await this.#input.fill(join(this.rig.workspace, name, "..", "/")); // of a whole path it may take the folder only
-      await this.choose(last);
+      const folder = join(this.rig.workspace, name, "..", "/"); // of a whole path it may take the folder only
+      const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: last });
+      let tries = 0;
+      await this.#again(row, async () => {
+        if (tries++) await this.#input.fill("/"); // what was typed while it still read its first folder was lost
+        await this.#input.fill(folder);
+      });
+      await row.first().click();
     } else {
       await this.#again(this.#input, () => this.page.keyboard.press("Control+p"));
       await this.#pick(name, last);
