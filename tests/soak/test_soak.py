@@ -1,4 +1,4 @@
-"""A short soak on every change; `SOAK_MINUTES=60 pytest tests/soak -s` soaks for an hour (tests/full/README.md)."""
+"""A minute of soak on every change; `SOAK_MINUTES=60 pytest tests/soak -s` soaks for an hour (tests/full/README.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soak.machine import Soak
 
 EXAMPLES = 4
 STEPS = 12
-MINUTES = float(os.environ.get("SOAK_MINUTES", "0"))
+MINUTES = float(os.environ.get("SOAK_MINUTES", "1"))
 
 
 def soak(number: int) -> None:
