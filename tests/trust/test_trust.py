@@ -251,11 +251,12 @@ async def test_an_ordinary_file_that_changes_changes_no_trust(tmp_path: Path) ->
 
 @contextlib.asynccontextmanager
 async def opened_with(daemon: RunningDaemon, folder: Path, *, trusted: bool) -> AsyncIterator[Editor]:
-    """An editor that says itself whether it trusts the folder."""
+    """An editor that says itself whether it trusts the folder, and another that is no local one."""
     async with open_editor(daemon.home, hello=False) as made:
         params = {
             "processId": None,
-            "rootUri": folder.as_uri(),
+            "rootUri": None,
+            "workspaceFolders": [{"uri": uri, "name": "x"} for uri in (folder.as_uri(), "file:relative")],
             "capabilities": {"experimental": {"standfast": {"protocolVersion": 1}}},
             "initializationOptions": {"workspaceTrusted": trusted},
         }

@@ -137,9 +137,7 @@ class Commands:
         except OSError:
             if directory not in self._held:
                 raise
-            state = State(
-                "running"
-            )  # it cannot be looked at for want of descriptors, but it is ours, and end it must (F20)
+            state = State("running")  # it cannot be looked at for want of descriptors, but is ours, and must end (F20)
         if state.found == "running" and directory not in self._held:
             state = await self.state(directory)
         supervised = self._held.get(directory)

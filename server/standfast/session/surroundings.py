@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import random
 
+from standfast.errors import WorkspaceError
 from standfast.events.types import Fact, PermissionRequested, Recorded
 from standfast.projections.rows import SessionRow
 from standfast.run.goal import Goal
@@ -48,10 +50,13 @@ class Folders:
     def declare(self, uris: Sequence[str], *, trusted: bool) -> None:
         """An editor says whether it trusts these folders, with all that lies in them."""
         for uri in uris:
-            self._trusted[_real(uri)] = trusted
+            with suppress(WorkspaceError):  # no local folder: no session can work there
+                self._trusted[_real(uri)] = trusted
 
     def untrusted(self, uri: str) -> bool:
         """Whether the last word of an editor on the folder, or on the nearest one around it, was that it is not trusted."""
+        if not self._trusted:
+            return False  # nobody said anything: nothing to look up on the disk before each call
         place = _real(uri)
         return not next((self._trusted[one] for one in (place, *place.parents) if one in self._trusted), True)
 
